@@ -1,0 +1,62 @@
+# Each target works on a fresh clone: it makes its own environment in .venv first.
+# PYTHON chooses the interpreter (3.11 to 3.13); JOBS the number of test processes.
+PYTHON ?= python3
+JOBS ?= 2
+VENV := .venv
+BIN := $(VENV)/bin
+RUN := $(BIN)/python
+STAMP := $(VENV)/.stamp
+
+.PHONY: book test unit lab serve bench lint format address requirements clean help
+
+help:            ## list the targets
+	@grep -hE '^[a-z]+: .*##|^[a-z]+: +##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 14
+
+$(STAMP): requirements.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; ok = (3, 11) <= v <= (3, 13); sys.exit(0 if ok else "Python 3.11 to 3.13 is needed, this is %d.%d; try: make PYTHON=python3.12" % v)'
+	$(PYTHON) -m venv $(VENV)
+	$(RUN) -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	$(RUN) -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@touch $@
+
+book: $(STAMP)   ## execute every notebook and build the site into _build/html
+	$(RUN) tools/build_book.py
+
+test: $(STAMP)   ## build what is needed and run all tests
+	$(RUN) tools/build_book.py
+	$(RUN) -m pytest -n $(JOBS) --dist loadfile
+
+unit: $(STAMP)   ## the tests that need no site and no browser (under a minute)
+	$(RUN) -m pytest -n $(JOBS) --dist loadfile -m "not site and not browser and not notebook"
+
+lab: $(STAMP)    ## open the notebooks in JupyterLab
+	$(BIN)/jupyter lab --notebook-dir=notebooks
+
+serve: book      ## build the site and serve it on http://localhost:8000
+	$(RUN) -m http.server --directory _build/html 8000
+
+bench: $(STAMP)  ## speed, as ratios measured side by side in one run
+	$(RUN) -m bench
+
+lint: $(STAMP)   ## ruff, codespell, notebooks without outputs
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/codespell
+	$(RUN) tools/address.py --check
+	$(BIN)/nbstripout --verify notebooks/*.ipynb
+
+format: $(STAMP) ## let ruff format, and strip outputs
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+	$(BIN)/nbstripout notebooks/*.ipynb
+
+address: $(STAMP) ## make address URL=https://github.com/you/your-fork : Colab buttons and install lines
+	$(RUN) tools/address.py "$(URL)"
+
+requirements: $(STAMP) ## resolve pyproject.toml into requirements.txt
+	$(RUN) -m pip install --quiet pip-tools
+	$(RUN) tools/requirements.py
+
+clean:           ## remove what was built (the environment stays; rm -rf .venv for that)
+	rm -rf _build .pytest_cache .ruff_cache .hypothesis *.egg-info
+	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +

@@ -1,0 +1,36 @@
+"""Fixtures that more than one folder of tests uses."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """Root folder of the repository."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def gsm8k_dir() -> Path:
+    """Folder with GSM8K's train.jsonl and test.jsonl: $RL_LAB_GSM8K, or shared/data/gsm8k beside the repository."""
+    candidates = [Path(os.environ["RL_LAB_GSM8K"])] if "RL_LAB_GSM8K" in os.environ else []
+    candidates += [ROOT.parent / "shared" / "data" / "gsm8k"]
+    for folder in candidates:
+        if (folder / "train.jsonl").is_file():
+            return folder
+    pytest.skip("GSM8K is not here: set RL_LAB_GSM8K to a folder with its train.jsonl and test.jsonl")
+
+
+@pytest.fixture(scope="session")
+def site() -> Path:
+    """Folder of the built site; fails if it was not built, because `make test` builds it first."""
+    folder = ROOT / "_build" / "html"
+    if not (folder / "index.html").is_file():
+        pytest.fail("the site is not built: run `make book` (or `make test`, which does)")
+    return folder
