@@ -1,0 +1,62 @@
+"""What the site needs beyond Jupyter Book's own settings.
+
+* The execution cache knows a notebook's cells, not the package they import: its folder is named by a hash of
+  ``rl_lab`` and ``runs``, so that a change there executes the notebooks again.
+* Figures are drawn for a page without a kernel (``RL_LAB_EXPLORE=static``) and share the site's one script.
+* Buttons that lead to the repository or to Colab appear only if the course has an address (``pyproject.toml``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tomllib
+from pathlib import Path
+from urllib.parse import urlsplit
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def source_hash() -> str:
+    digest = hashlib.sha256()
+    for folder, pattern in (("rl_lab", "*.py"), ("runs", "*")):
+        for file in sorted((ROOT / folder).rglob(pattern)):
+            if file.is_file() and "__pycache__" not in file.parts:
+                digest.update(f"{file.relative_to(ROOT)}\0".encode() + file.read_bytes() + b"\0")
+    digest.update((ROOT / "requirements.txt").read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def set_cache(app, config) -> None:
+    caches = ROOT / "_build" / "executed"
+    mine = caches / source_hash()
+    for other in caches.glob("*") if caches.is_dir() else ():
+        if other != mine:
+            shutil.rmtree(other, ignore_errors=True)
+    mine.mkdir(parents=True, exist_ok=True)
+    config.nb_execution_cache_path = str(mine)
+
+
+def set_address(app, config) -> None:
+    course = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["course"]
+    if not course["repository"]:
+        return
+    options = config.html_theme_options
+    options.update(repository_url=course["repository"], repository_branch=course.get("branch", "main"), use_repository_button=True)
+    if urlsplit(course["repository"]).hostname == "github.com":  # Colab opens notebooks from nowhere else
+        options["launch_buttons"] = {"colab_url": "https://colab.research.google.com", "notebook_interface": "jupyterlab"}
+
+
+def lighten_pages(app, pagename, templatename, context, doctree) -> None:
+    """Drop what Jupyter Book adds to every page and no page here uses."""
+    unused = ("sphinx-thebe.js", "togglebutton.js") if doctree is None else ("sphinx-thebe.js",)
+    context["script_files"] = [s for s in context.get("script_files", []) if not str(getattr(s, "filename", s)).endswith(unused)]
+
+
+def setup(app):
+    os.environ.setdefault("RL_LAB_EXPLORE", "static")
+    os.environ.setdefault("RL_LAB_EXPLORE_ASSETS", "site")
+    app.connect("config-inited", set_cache)
+    app.connect("config-inited", set_address)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
