@@ -43,15 +43,30 @@ def set_address(app, config) -> None:
     if not course["repository"]:
         return
     options = config.html_theme_options
-    options.update(repository_url=course["repository"], repository_branch=course.get("branch", "main"), use_repository_button=True)
+    options.update(
+        repository_url=course["repository"],
+        repository_branch=course.get("branch", "main"),
+        use_repository_button=True,
+    )
     if urlsplit(course["repository"]).hostname == "github.com":  # Colab opens notebooks from nowhere else
-        options["launch_buttons"] = {"colab_url": "https://colab.research.google.com", "notebook_interface": "jupyterlab"}
+        options["launch_buttons"] = {
+            "colab_url": "https://colab.research.google.com",
+            "notebook_interface": "jupyterlab",
+        }
+
+
+# Scripts that Jupyter Book adds to every page and no page here uses; two copies of Thebe's also clash in the console.
+UNUSED = ("thebe", "togglebutton", "toggleHintShow", "design-tabs")
 
 
 def lighten_pages(app, pagename, templatename, context, doctree) -> None:
-    """Drop what Jupyter Book adds to every page and no page here uses."""
-    unused = ("sphinx-thebe.js", "togglebutton.js") if doctree is None else ("sphinx-thebe.js",)
-    context["script_files"] = [s for s in context.get("script_files", []) if not str(getattr(s, "filename", s)).endswith(unused)]
+    def used(script) -> bool:
+        body = getattr(script, "attributes", {}).get("body") or ""
+        return not any(
+            word.lower() in f"{getattr(script, 'filename', script)} {body}".lower() for word in UNUSED
+        )
+
+    context["script_files"] = [script for script in context["script_files"] if used(script)]
 
 
 def setup(app):
@@ -59,4 +74,5 @@ def setup(app):
     os.environ.setdefault("RL_LAB_EXPLORE_ASSETS", "site")
     app.connect("config-inited", set_cache)
     app.connect("config-inited", set_address)
+    app.connect("html-page-context", lighten_pages, priority=900)  # after the extensions that add them
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

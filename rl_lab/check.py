@@ -180,7 +180,9 @@ class Probe:
         if function is None:
             raise _Stop(Finding(shown, "nothing yet", "", "Fill in the starter cell, then run it again."))
         if not callable(function):
-            raise _Stop(Finding(shown, _show(function), "a function", "Pass the function itself, not its result."))
+            raise _Stop(
+                Finding(shown, _show(function), "a function", "Pass the function itself, not its result.")
+            )
         try:
             return function(*args, **kwargs)
         except NotImplementedError:
@@ -193,7 +195,9 @@ class Probe:
             message = f"{type(error).__name__}: {error}"
             raise _Stop(Finding(shown, f"an exception: {message}"[:_SHOWN], "", why)) from None
 
-    def that(self, condition: bool, called: str, *, why: str, came_back: str = "", expected: str = "") -> None:
+    def that(
+        self, condition: bool, called: str, *, why: str, came_back: str = "", expected: str = ""
+    ) -> None:
         """Expect any property to hold; the texts say what was called, what came back and why it matters."""
         self.asked += 1
         if not condition:
@@ -204,7 +208,9 @@ class Probe:
         if _same(got, expect, tol):
             return
         if got is None or got is Ellipsis:
-            open_why = "Nothing was returned yet: " + why if called.endswith(")") else "Your turn: put a value in."
+            open_why = (
+                "Nothing was returned yet: " + why if called.endswith(")") else "Your turn: put a value in."
+            )
             raise _Stop(Finding(called, "nothing yet", "", open_why))
         raise _Stop(Finding(called, _show(got), _show(expect), _hint_for(got, hints, tol) or why))
 
@@ -235,7 +241,9 @@ def exercise(number: str, title: str) -> Callable[[Test], Test]:
     def register(test: Test) -> Test:
         known = _EXERCISES.get(number)
         if known is not None and known[1].__module__ != test.__module__:
-            raise ValueError(f"exercise {number} exists already in {known[1].__module__}; choose another number")
+            raise ValueError(
+                f"exercise {number} exists already in {known[1].__module__}; choose another number"
+            )
         _EXERCISES[number] = (title, test)
         return test
 
@@ -283,7 +291,9 @@ def exercises(chapter: int) -> list[str]:
 def _canonical(number: object) -> str:
     match = re.fullmatch(r"(\d{1,2})\.(\d+)", str(number).strip())
     if not match:
-        raise ValueError(f'number must be an exercise such as "04.2", got {number!r}; it stands above the cell')
+        raise ValueError(
+            f'number must be an exercise such as "04.2", got {number!r}; it stands above the cell'
+        )
     return f"{int(match[1]):02d}.{int(match[2])}"
 
 
@@ -319,7 +329,11 @@ def _same(got: Any, expect: Any, tol: float) -> bool:
     if isinstance(expect, numbers.Real) and isinstance(got, numbers.Real):
         return math.isclose(got, expect, rel_tol=0.0, abs_tol=tol)
     if isinstance(expect, (list, tuple)):
-        if isinstance(got, (str, bytes, dict)) or not hasattr(got, "__len__") or not hasattr(got, "__getitem__"):
+        if (
+            isinstance(got, (str, bytes, dict))
+            or not hasattr(got, "__len__")
+            or not hasattr(got, "__getitem__")
+        ):
             return False
         return len(got) == len(expect) and all(_same(g, e, tol) for g, e in zip(got, expect, strict=True))
     if isinstance(expect, dict) and isinstance(got, dict):

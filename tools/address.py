@@ -83,7 +83,9 @@ def main() -> None:
     if not arguments.check:
         write(arguments.url)
     elif wrong := disagreeing():
-        sys.exit(f"first cell does not carry the address of pyproject.toml: {', '.join(wrong)}; run tools/address.py")
+        sys.exit(
+            f"first cell does not carry the address of pyproject.toml: {', '.join(wrong)}; run tools/address.py"
+        )
 
 
 if __name__ == "__main__":

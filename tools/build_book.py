@@ -17,7 +17,19 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 SITE = ROOT / "_build" / "html"
 STAMP = ROOT / "_build" / "inputs.sha256"
-INPUTS = ("notebooks", "book", "rl_lab", "runs", "_assets", "_ext", "tools", "_config.yml", "_toc.yml", "pyproject.toml", "requirements.txt")
+INPUTS = (
+    "notebooks",
+    "book",
+    "rl_lab",
+    "runs",
+    "_assets",
+    "_ext",
+    "tools",
+    "_config.yml",
+    "_toc.yml",
+    "pyproject.toml",
+    "requirements.txt",
+)
 
 
 def input_hash() -> str:
@@ -47,14 +59,24 @@ def build() -> None:
     for stale in (SITE, ROOT / "_build" / ".doctrees"):
         shutil.rmtree(stale, ignore_errors=True)
     STAMP.unlink(missing_ok=True)
-    command = [sys.executable, "-m", "jupyter_book", "build", str(ROOT), "-W", "-n", "--keep-going", "--quiet"]
+    command = [
+        str(Path(sys.executable).with_name("jupyter-book")),
+        "build",
+        str(ROOT),
+        "-W",
+        "-n",
+        "--keep-going",
+        "--quiet",
+    ]
     # Without a user's own configuration and without colour codes the output is the same everywhere.
     environment = {**os.environ, "PYTHONWARNINGS": "ignore::DeprecationWarning", "NO_COLOR": "1"}
     if subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode:
         raise SystemExit("The book was not built: the first warning or traceback above says why.")
     missing = [str(page.relative_to(ROOT)) for page in expected_pages() if not page.is_file()]
     if missing:
-        raise SystemExit(f"Jupyter Book ended well but wrote no {', '.join(missing)}; is jupyter-book below 2?")
+        raise SystemExit(
+            f"Jupyter Book ended well but wrote no {', '.join(missing)}; is jupyter-book below 2?"
+        )
 
 
 def main() -> None:

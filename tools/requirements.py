@@ -18,11 +18,24 @@ HEADER = """\
 
 def main() -> None:
     """Run pip-compile and write its pins without indexes, local versions or this package itself."""
-    command = [sys.executable, "-m", "piptools", "compile", "--extra", "test", "--strip-extras", "--no-header"]
+    command = [
+        sys.executable,
+        "-m",
+        "piptools",
+        "compile",
+        "--extra",
+        "test",
+        "--strip-extras",
+        "--no-header",
+    ]
     command += ["--no-emit-index-url", "--no-emit-options", "--no-emit-find-links", "--no-emit-trusted-host"]
     command += ["--no-annotate", "--quiet", "--output-file", "-", "pyproject.toml"]
     out = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    pins = [line for line in out.splitlines() if re.match(r"^[A-Za-z0-9_.-]+==", line) and not line.startswith("rl-lab")]
+    pins = [
+        line
+        for line in out.splitlines()
+        if re.match(r"^[A-Za-z0-9_.-]+==", line) and not line.startswith("rl-lab")
+    ]
     pins = [re.sub(r"\+\w+", "", pin) for pin in pins]
     (ROOT / "requirements.txt").write_text(HEADER + "\n".join(pins) + "\n", "utf-8")
     print(f"{len(pins)} packages pinned")

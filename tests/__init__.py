@@ -1,0 +1,1 @@
+"""Tests of the course: of the package, of the notebooks, and of the built site in a real browser."""

@@ -1,0 +1,1 @@
+"""The built site: its files, and its pages in a real browser with the network cut."""

@@ -1,0 +1,69 @@
+"""A browser that cannot reach the network, and the figures of each page as Python knows them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tests.site.pages import PAGES
+
+LOCAL = ("file:", "data:", "blob:", "about:")
+
+
+@dataclass
+class Visit:
+    """A page in the browser, and everything that it asked for or complained about."""
+
+    page: object
+    left: list[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+    def open(self, path: Path) -> None:
+        """Load a file of the site and wait until its scripts have run."""
+        self.page.goto(path.as_uri())
+        self.page.wait_for_load_state("load")
+
+    def dark(self) -> None:
+        """Switch to the dark theme, as the theme's own button does."""
+        self.page.evaluate("document.documentElement.dataset.theme = 'dark'")
+
+
+@pytest.fixture(scope="session")
+def browser():
+    playwright = pytest.importorskip("playwright.sync_api")
+    from tests.explore.browser import launch
+
+    with playwright.sync_playwright() as p:
+        chromium = launch(p)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def visit(browser):
+    """Open pages on a desktop-wide screen; every request that would leave the machine is stopped and noted."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    seen = Visit(context.new_page())
+
+    def route(route):
+        if route.request.url.startswith(LOCAL):
+            route.continue_()
+        else:
+            seen.left.append(route.request.url)
+            route.abort()
+
+    context.route("**/*", route)
+    seen.page.on(
+        "console", lambda m: seen.complaints.append(m.text) if m.type in ("error", "warning") else None
+    )
+    seen.page.on("pageerror", lambda error: seen.complaints.append(str(error)))
+    yield seen
+    context.close()
+
+
+@pytest.fixture(params=PAGES, ids=lambda name: name.split("/")[-1])
+def page_name(request) -> str:
+    """Name of a page as _toc.yml has it."""
+    return request.param

@@ -1,0 +1,116 @@
+"""Every slider of every page, moved in the built site with no kernel and no network, says what Python says."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests.site.pages import PAGES, figures
+
+pytestmark = [pytest.mark.site, pytest.mark.browser]
+
+READ = """(root) => ({
+  reads: [...root.querySelectorAll(".xp-reads dd")].map(e => e.textContent),
+  table: [...root.querySelectorAll(".xp-table tbody tr")].map(r => [...r.cells].map(c => c.textContent)),
+  picture: root.querySelector(".xp-picture svg")?.innerHTML ?? "",
+})"""
+
+
+def positions(count: int, rng: random.Random) -> list[int]:
+    """Both ends, and a few places between."""
+    return list(dict.fromkeys([count - 1, 0, *(rng.randrange(count) for _ in range(2))]))
+
+
+def move(root, control: int, position: int) -> None:
+    """Put one control to a position, as a hand would: by the elements that the page shows."""
+    row = root.locator(".xp-control").nth(control)
+    kind = row.locator("input, select").first.evaluate("e => e.type")
+    if kind == "range":
+        field = row.locator("input")
+        field.evaluate(
+            "(e, v) => { e.value = v; e.dispatchEvent(new Event('input', {bubbles: true})) }", position
+        )
+    elif kind == "checkbox":
+        row.locator("input").set_checked(bool(position))
+    elif kind == "radio":
+        row.locator("input").nth(position).check()
+    else:
+        row.locator("select").select_option(index=position)
+
+
+def moved(figure, place: list[int]) -> dict:
+    """What Python's own function returns there, as the page should show it."""
+    values = {c.name: c.values[i] for c, i in zip(figure.controls, place, strict=True)}
+    return figure.frame(figure.call(values))
+
+
+def test_every_control_of_every_page_shows_what_python_computes(visit, site, page_name, record_property):
+    expected = figures(page_name)
+    visit.open(site / f"{page_name}.html")
+    roots = visit.page.locator('.xp[data-xp="explore"]')
+    assert roots.count() == len(expected)
+    rng, controls, moves = random.Random(7), 0, 0
+    for number, figure in enumerate(expected):
+        root = roots.nth(number)
+        place = [c.start for c in figure.controls]
+        assert root.locator(".xp-control").count() == len(place)
+        for k, control in enumerate(figure.controls):
+            controls += 1
+            before = root.evaluate(READ)
+            seen = set()
+            for position in positions(len(control.values), rng):
+                place[k] = position
+                move(root, k, position)
+                frame, shown = moved(figure, place), root.evaluate(READ)
+                where = f"figure {number + 1}, {control.name} at {control.values[position]!r}"
+                assert shown["reads"] == frame["read"], where
+                assert shown["table"] == frame["table"], where
+                seen.add(str(shown))
+                moves += 1
+            assert len(seen | {str(before)}) > 1, (
+                f"figure {number + 1}: {control.name} moves and nothing changes"
+            )
+        if figure.controls:
+            root.locator(".xp-reset").click()
+            start = moved(figure, [c.start for c in figure.controls])
+            assert root.evaluate(READ)["reads"] == start["read"]
+    assert visit.left == []
+    assert visit.complaints == []
+    record_property(
+        "figures", f"{page_name}: {len(expected)} figures, {controls} controls, {moves} positions compared"
+    )
+    print(
+        f"{page_name}: {len(expected)} figures, {controls} controls, {moves} positions compared, 0 requests left"
+    )
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in PAGES if name.startswith("notebooks/")], ids=lambda n: n[10:]
+)
+def test_a_slider_obeys_the_keyboard(visit, site, name):
+    visit.open(site / f"{name}.html")
+    slider = visit.page.locator('.xp input[type="range"]').first
+    slider.focus()
+    last = int(slider.get_attribute("max"))
+    for key, value in (("End", last), ("ArrowLeft", last - 1), ("Home", 0), ("ArrowRight", 1)):
+        visit.page.keyboard.press(key)
+        assert int(slider.input_value()) == value, key
+    assert slider.get_attribute("aria-valuetext")
+    assert slider.evaluate("e => e.labels.length") == 1
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in PAGES if name.startswith("notebooks/")], ids=lambda n: n[10:]
+)
+def test_without_a_script_the_first_picture_and_its_numbers_are_there(browser, site, name):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto((site / f"{name}.html").as_uri())
+    figures_there = page.locator(".xp")
+    assert figures_there.count() >= 1
+    for i in range(figures_there.count()):
+        figure = figures_there.nth(i)
+        assert figure.locator("svg[role=img], .xp-reads, table, .xp-turn").count() >= 1
+    assert page.locator(".xp input:visible:not([disabled])").count() == 0, "no control that does nothing"
+    context.close()

@@ -1,0 +1,242 @@
+"""The promises of the house: what is committed, what imports what, and that no text is ever executed."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from tests.notebooks import PATHS, ROOT, read, tags
+from tools import address
+
+GROUND_FLOOR = sorted(
+    path.relative_to(ROOT).with_suffix("").as_posix().replace("/", ".").removesuffix(".__init__")
+    for folder in (ROOT / "rl_lab", ROOT / "rl_lab" / "labs", ROOT / "rl_lab" / "exercises")
+    for path in folder.glob("*.py")
+    if path.name != "__main__.py"
+)
+PYTHON = [
+    p
+    for folder in ("rl_lab", "tools", "_ext", "bench", "tests")
+    for p in sorted((ROOT / folder).rglob("*.py"))
+]
+
+
+def run(*command: str) -> subprocess.CompletedProcess:
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def calls_by_name(source: str) -> set[str]:
+    """Names that are called as plain functions in a piece of Python."""
+    nodes = ast.walk(ast.parse(source))
+    return {n.func.id for n in nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
+
+
+def python_of(cell) -> str:
+    """A code cell without its IPython magics."""
+    return "\n".join("" if re.match(r"\s*[%!]", line) else line for line in cell.source.splitlines())
+
+
+def test_the_ground_floor_imports_nothing_but_the_standard_library():
+    code = (
+        "import importlib, sys; before = set(sys.modules)\n"
+        f"for name in {GROUND_FLOOR!r}: importlib.import_module(name)\n"
+        "new = {name.split('.')[0] for name in set(sys.modules) - before}\n"
+        "print(sorted(n for n in new if n not in sys.stdlib_module_names and n != 'rl_lab'))"
+    )
+    done = run(sys.executable, "-S", "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r})\n{code}")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("module", ["threading", "subprocess", "socket", "multiprocessing"])
+def test_the_ground_floor_runs_where_a_browser_is_the_machine(module):
+    users = []
+    for name in GROUND_FLOOR:
+        path = ROOT / (name.replace(".", "/") + ".py")
+        path = path if path.is_file() else ROOT / name.replace(".", "/") / "__init__.py"
+        tree = ast.parse(path.read_text("utf-8"))
+        imported = {
+            a.name.split(".")[0] for n in ast.walk(tree) if isinstance(n, ast.Import) for a in n.names
+        }
+        imported |= {(n.module or "").split(".")[0] for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
+        users += [name] if module in imported else []
+    assert users == []
+
+
+@pytest.mark.parametrize("lab", ["mdp", "formats", "rewards", "lora"])
+def test_each_lab_prints_on_a_bare_python(lab):
+    done = run(sys.executable, "-S", "-m", "rl_lab", lab)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert len(lines) > 10
+    assert max(map(len, lines)) <= 100, "a terminal shows it without wrapping"
+
+
+def test_an_unknown_lab_names_the_choices():
+    done = run(sys.executable, "-m", "rl_lab", "reward")
+    assert done.returncode == 2
+    assert "rewards" in done.stderr
+
+
+@pytest.mark.parametrize("path", PYTHON, ids=lambda p: str(p.relative_to(ROOT)))
+def test_no_module_executes_text(path):
+    if path.is_relative_to(ROOT / "tests"):
+        pytest.skip("tests run code of their own") if "exec(" in path.read_text("utf-8") else None
+    assert not calls_by_name(path.read_text("utf-8")) & {"eval", "exec", "compile", "__import__"}
+    assert not re.search(r"\bpickle\.loads?\(", path.read_text("utf-8")) or path.name.startswith("test_")
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda p: p.stem)
+class TestEachNotebook:
+    def test_is_valid_and_carries_no_output_and_no_widget_state(self, path):
+        notebook = read(path)
+        nbformat.validate(notebook)
+        assert notebook.nbformat_minor >= 5
+        assert set(notebook.metadata) <= {"kernelspec", "language_info"}
+        assert not [c for c in notebook.cells if c.cell_type == "code" and (c.outputs or c.execution_count)]
+
+    def test_starts_with_a_title_and_the_setup_cell(self, path):
+        notebook = read(path)
+        number = int(path.name[:2])
+        assert notebook.cells[0].source.startswith(f"# {number}. ")
+        assert {"setup", "remove-cell"} <= set(tags(notebook.cells[1]))
+
+    def test_executes_no_text_and_no_shell(self, path):
+        for cell in read(path).cells:
+            if cell.cell_type == "code":
+                assert not re.search(r"^\s*!", cell.source, re.M), "use %pip: a browser's kernel has no shell"
+                assert not calls_by_name(python_of(cell)) & {"eval", "exec", "compile"}
+
+    def test_is_plain_markdown_that_jupyterlab_and_colab_can_show(self, path):
+        text = "\n".join(c.source for c in read(path).cells if c.cell_type == "markdown")
+        prose = re.sub(r"```.*?```", "", text, flags=re.S)
+        assert not re.search(r"^:::|^```\{|\{[a-z:-]+\}`", text, re.M), (
+            "MyST directives are raw text outside the book"
+        )
+        assert set(re.findall(r"</?([a-zA-Z]+)[ >]", prose)) <= {"details", "summary", "sub", "sup", "br"}
+
+    def test_every_figure_says_in_words_what_it_shows(self, path):
+        for cell in read(path).cells:
+            if cell.cell_type != "code":
+                continue
+            for node in ast.walk(ast.parse(python_of(cell))):
+                if isinstance(node, ast.Call) and getattr(node.func, "id", "") in {
+                    "explore",
+                    "replay",
+                    "trajectory",
+                }:
+                    assert {k.arg for k in node.keywords} >= {"alt", "title"}, cell.source[:200]
+
+    def test_shows_a_picture_early_and_keeps_cells_short(self, path):
+        code = [c for c in read(path).cells if c.cell_type == "code" and "remove-cell" not in tags(c)]
+        pictures = [
+            i for i, c in enumerate(code) if re.search(r"\b(explore|replay|trajectory)\(|plt\.", c.source)
+        ]
+        assert pictures, "no picture at all"
+        assert pictures[0] < 6, f"the first picture is code cell {pictures[0] + 1}"
+        shown = [c for c in code if "hide-input" not in tags(c) and "exercise" not in tags(c)]
+        longest = max(shown, key=lambda c: len(c.source.splitlines()))
+        assert len(longest.source.splitlines()) <= 24, longest.source
+
+    def test_links_lead_somewhere(self, path):
+        for cell in read(path).cells:
+            if cell.cell_type != "markdown":
+                continue
+            for target in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"```.*?```", "", cell.source, flags=re.S)):
+                if not target.startswith(("http", "#")):
+                    assert (path.parent / target.split("#")[0]).is_file(), target
+
+
+def test_the_first_cell_of_every_notebook_carries_the_address():
+    assert address.disagreeing() == []
+
+
+def test_setting_an_address_reaches_every_notebook_and_back(tmp_path, monkeypatch):
+    (tmp_path / "notebooks").mkdir()
+    for path in PATHS:
+        (tmp_path / "notebooks" / path.name).write_text(path.read_text("utf-8"), "utf-8")
+    (tmp_path / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text("utf-8"), "utf-8")
+    monkeypatch.setattr(address, "ROOT", tmp_path)
+    monkeypatch.setattr(address, "PYPROJECT", tmp_path / "pyproject.toml")
+    address.write("https://github.com/someone/fork.git")
+    assert address.course()[0] == "https://github.com/someone/fork"
+    assert address.disagreeing() == []
+    for path in (tmp_path / "notebooks").glob("*.ipynb"):
+        assert 'git+https://github.com/someone/fork@main"' in "".join(
+            json.loads(path.read_text())["cells"][1]["source"]
+        )
+    with pytest.raises(SystemExit, match="https address"):
+        address.write("github.com/someone/fork")
+    before = address.course()[0]
+    address.write("")
+    assert before
+    assert address.course()[0] == ""
+    assert address.disagreeing() == []
+
+
+def test_every_dependency_is_pinned_and_jupyter_book_is_below_2():
+    pins = [line for line in (ROOT / "requirements.txt").read_text().splitlines() if line and line[0] != "#"]
+    assert all(re.fullmatch(r"[A-Za-z0-9_.-]+==[\w.]+", pin) for pin in pins)
+    versions = dict(pin.split("==") for pin in pins)
+    assert versions["jupyter-book"].startswith("1.")
+    assert versions["torch"] == "2.13.0"
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    named = {re.split(r"[\[<>=]", r)[0] for rs in extras.values() for r in rs} - {"rl-lab"}
+    assert named <= set(versions)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["ruff", "format", "--check", "."],
+        ["ruff", "check", "."],
+        ["codespell"],
+        ["nbstripout", "--verify", *(str(p.relative_to(ROOT)) for p in PATHS)],
+    ],
+    ids=lambda c: " ".join(c[:2]),
+)
+def test_linters_find_nothing(command):
+    tool = Path(sys.executable).with_name(command[0])
+    done = run(str(tool), *command[1:])
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_readme_names_commands_that_exist():
+    readme = (ROOT / "README.md").read_text("utf-8")
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text("utf-8"), re.M))
+    named = set(re.findall(r"^make ([a-z]+)", readme, re.M)) | set(re.findall(r"`make ([a-z]+)", readme))
+    assert {"book", "test"} <= named
+    assert named <= targets
+    assert "make test" in (ROOT / ".ci" / "run").read_text("utf-8")
+
+
+def test_nothing_committed_names_a_secret_or_a_private_path():
+    files = run("git", "ls-files").stdout.splitlines()
+    found = []
+    for name in files:
+        path = ROOT / name
+        if path.is_file() and path.suffix in {
+            ".py",
+            ".md",
+            ".ipynb",
+            ".yml",
+            ".toml",
+            ".json",
+            ".jsonl",
+            ".txt",
+        }:
+            text = path.read_text("utf-8")
+            found += (
+                [name]
+                if re.search(r"\bhf_[A-Za-z0-9]{20,}|\bsk-[A-Za-z0-9]{20,}|/(?:root|home/[a-z]+)/", text)
+                else []
+            )
+    assert found == []
