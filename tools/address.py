@@ -20,7 +20,7 @@ WITHOUT_ADDRESS = """\
 try:
     import rl_lab
 except ModuleNotFoundError:
-    raise ModuleNotFoundError("rl_lab is missing: run `pip install -e .` in the folder of the course") from None"""
+    raise ModuleNotFoundError("rl_lab is missing: run `pip install -e .` in the clone") from None"""
 WITH_ADDRESS = """\
 try:
     import rl_lab
