@@ -43,12 +43,12 @@ lint: $(STAMP)   ## ruff, codespell, notebooks without outputs
 	$(BIN)/ruff check .
 	$(BIN)/codespell
 	$(RUN) tools/address.py --check
-	$(BIN)/nbstripout --verify notebooks/*.ipynb
+	$(BIN)/nbstripout --keep-id --verify notebooks/*.ipynb
 
 format: $(STAMP) ## let ruff format, and strip outputs
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
-	$(BIN)/nbstripout notebooks/*.ipynb
+	$(BIN)/nbstripout --keep-id notebooks/*.ipynb
 
 address: $(STAMP) ## make address URL=https://github.com/you/your-fork : Colab buttons and install lines
 	$(RUN) tools/address.py "$(URL)"

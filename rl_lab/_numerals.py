@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from decimal import Context, Decimal
 from typing import NamedTuple
 
@@ -89,11 +90,14 @@ def plain(text: str) -> str:
     return text.translate(_LOOKALIKES | foreign)
 
 
-def tokens(text: str, start: int = 0, end: int | None = None):
-    """Yield every number token of ``text[start:end]`` in order; `text` has gone through :func:`plain`."""
+def tokens(text: str, start: int = 0, end: int | None = None, *, floor: int | None = None) -> Iterator[Token]:
+    """Yield every number token of ``text[start:end]`` in order; `text` has gone through :func:`plain`.
+
+    A sign is looked for down to `floor`, by default to `start`.
+    """
     end = len(text) if end is None else end
     for match in NUMBER.finditer(text, start, end):
-        yield _token(text, match, start)
+        yield _token(text, match, start if floor is None else floor)
 
 
 def _token(text: str, match: re.Match[str], floor: int) -> Token:

@@ -109,6 +109,11 @@ class TestEachNotebook:
         assert notebook.cells[0].source.startswith(f"# {number}. ")
         assert {"setup", "remove-cell"} <= set(tags(notebook.cells[1]))
 
+    def test_folded_code_is_folded_in_jupyterlab_too(self, path):
+        for cell in read(path).cells:
+            folded = cell.metadata.get("jupyter", {}).get("source_hidden", False)
+            assert folded == ("hide-input" in tags(cell)), cell.source[:100]
+
     def test_executes_no_text_and_no_shell(self, path):
         for cell in read(path).cells:
             if cell.cell_type == "code":
@@ -199,7 +204,7 @@ def test_every_dependency_is_pinned_and_jupyter_book_is_below_2():
         ["ruff", "format", "--check", "."],
         ["ruff", "check", "."],
         ["codespell"],
-        ["nbstripout", "--verify", *(str(p.relative_to(ROOT)) for p in PATHS)],
+        ["nbstripout", "--keep-id", "--verify", *(str(p.relative_to(ROOT)) for p in PATHS)],
     ],
     ids=lambda c: " ".join(c[:2]),
 )
