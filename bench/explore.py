@@ -6,6 +6,7 @@ notebook and embedded with the html-manager served from beside the page, which i
 
 from __future__ import annotations
 
+import inspect
 import json
 import shutil
 import statistics
@@ -18,22 +19,9 @@ from rl_lab.explore import figure_html
 from rl_lab.explore._html import asset
 
 HTML_MANAGER = "@jupyter-widgets/html-manager@1.0.15"
-FUNCTION = '''
-def episode(gamma=0.9, bonus=1.0, cost=0.05):
-    """Twenty steps that cost, a bonus at the end; returns from each step."""
-    r = [-cost] * 20
-    r[-1] += bonus
-    G, g = [0.0] * 20, 0.0
-    for t in reversed(range(20)):
-        g = r[t] + gamma * g
-        G[t] = g
-    return {"x": list(range(20)), "G": G, "r": r, "G0": G[0]}
-'''
 GRID = {"gamma": (0.0, 1.0, 0.05), "bonus": (0.0, 2.0, 0.2), "cost": (0.0, 0.4, 0.05)}
 SETTINGS = {"kinds": {"r": "bar"}, "title": "An episode", "x_label": "step", "y_label": "reward and return"}
-NOTEBOOK = (
-    FUNCTION
-    + """
+NOTEBOOK = """
 from IPython.display import HTML, display
 from ipywidgets import FloatSlider, interact
 from rl_lab.explore._explore import build
@@ -45,7 +33,6 @@ def show(**values):
 
 interact(show, **{n: FloatSlider(min=a, max=b, step=s, value=(a + b) / 2) for n, (a, b, s) in GRID.items()});
 """
-)
 MOVE = """async (count) => {
   const inputs = [...document.querySelectorAll('.xp input')], svg = document.querySelector('.xp-picture > svg');
   const draw = [], paint = [];
@@ -66,11 +53,20 @@ MOVE = """async (count) => {
 }"""
 
 
+def episode(gamma=0.9, bonus=1.0, cost=0.05):
+    """Twenty steps that cost, a bonus at the end; returns from each step."""
+    r = [-cost] * 20
+    r[-1] += bonus
+    G, g = [0.0] * 20, 0.0
+    for t in reversed(range(20)):
+        g = r[t] + gamma * g
+        G[t] = g
+    return {"x": list(range(20)), "G": G, "r": r, "G0": G[0]}
+
+
 def main() -> None:
     """Print both figures' bytes and what happens when their sliders move."""
-    space: dict = {}
-    exec(FUNCTION, space)  # our own text above, so that both figures call one function
-    ours = figure_html(space["episode"], site=True, **GRID, **SETTINGS)
+    ours = figure_html(episode, site=True, **GRID, **SETTINGS)
     script, style = (len(asset(name).encode()) for name in ("explore.js", "explore.css"))
     print(f"explore, 2,079 combinations: {len(ours.encode()):>9,} bytes a figure")
     print(f"explore, once for all pages: {script + style:>9,} bytes ({script:,} script, {style:,} style)")
@@ -129,7 +125,7 @@ def _execute() -> tuple[dict, str]:
     import nbformat
     from nbclient import NotebookClient
 
-    source = f"GRID = {GRID!r}\nSETTINGS = {SETTINGS!r}\n{NOTEBOOK}"
+    source = f"GRID = {GRID!r}\nSETTINGS = {SETTINGS!r}\n{inspect.getsource(episode)}\n{NOTEBOOK}"
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source)])
     NotebookClient(notebook, timeout=120).execute()
     kind = "application/vnd.jupyter.widget-view+json"
