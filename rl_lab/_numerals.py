@@ -16,6 +16,8 @@ from collections.abc import Iterator
 from decimal import Context, Decimal
 from typing import NamedTuple
 
+from rl_lab._patterns import LazyPattern
+
 MAX_DIGITS = 400  # longer digit strings are noise, and int() itself refuses more than 4,300
 MAX_MAGNITUDE = 308  # beyond a float's range an "answer" is an attack on whoever computes with it
 # A context of our own: the caller's precision and traps must not change a reward.
@@ -32,7 +34,7 @@ _LOOKALIKES = str.maketrans(
         "\u2215": "/",
     }
 )
-_FULLWIDTH_GROUP = re.compile(r"(?<=[０-９])，(?=[０-９]{3})")
+_FULLWIDTH_GROUP = LazyPattern(r"(?<=[０-９])，(?=[０-９]{3})")
 
 # Any of these between groups of three: 1,234  1{,}234  1\,234  1 234 (thin or no-break space)  1'234  1_234
 _GROUP = r"(?:,|\{,\}|,?\\[,!; ]|[\u2009\u202f\u00a0'’_])"
@@ -43,10 +45,10 @@ _SCIENTIFIC = (
 )
 # A digit glued behind a letter is part of a name (x2, Q3, H2O), unless the letters are a currency's.
 _START = (
-    rf"(?=[0-9.\\{_VULGAR}])(?<![0-9])(?<![0-9]\.)(?<![0-9]/)"
-    r"(?:(?<![a-z])|(?<=usd)|(?<=rmb)|(?<=cny)|(?<=eur)|(?<=gbp)|(?<=rs))(?<![a-z]_)(?<!step\s)"
+    rf"(?=[0-9.√\\{_VULGAR}])(?<![0-9])(?<![0-9]\.)(?<![0-9]/)"
+    r"(?:(?<![a-z])|(?<=usd)|(?<=rmb)|(?<=cny)|(?<=eur)|(?<=gbp)|(?<=rs))(?<![a-z]_)(?<!step\s)(?<!\bnot\s)"
 )
-NUMBER = re.compile(
+NUMBER = LazyPattern(
     rf"""{_START}(?:
       (?:(?P<lw>{_INT})\s?)?\\[dt]?frac\s?(?:\{{\s?(?P<ln>-?{_INT})\s?\}}|(?P<ln1>[0-9]))
                             \s?(?:\{{\s?(?P<ld>-?{_INT})\s?\}}|(?P<ld1>[0-9]))
@@ -55,13 +57,17 @@ NUMBER = re.compile(
     | (?P<hour>[0-9]{{1,2}}):(?P<minute>[0-9]{{2}})(?![:0-9])
     | (?P<dec>{_INT}(?:\.[0-9]++)?|\.[0-9]++)(?:{_SCIENTIFIC}|\s?(?P<vulgar>[{_VULGAR}]))?
     | (?P<alone>[{_VULGAR}])
+    | (?P<opaque>\\[dt]?frac|\\sqrt|√)  # not of whole numbers, so still to be worked out
     )""",
     re.IGNORECASE | re.VERBOSE,
 )
 # What makes a token more than a number: a power, a date, a ratio, a version, an unevaluated 3.5/2.
-_CONTINUES = re.compile(r"\s?(?:\^|\*\*\s?[0-9])|[\u00b2\u00b3\u00b9\u2070-\u2079]|[/:.][0-9]")
-_SIGN = re.compile(
-    r"(?:^|(?P<before>[^\s*_`{(\[\"']))[\s*_`{(\[\"']{0,8}(?P<sign>[-+])(?P<gap>\s{0,3})"
+_CONTINUES = LazyPattern(
+    r"\s?(?:\^\s?\{?\s?[-+]?[0-9a-z(]|\*\*\s?[0-9])|[\u00b2\u00b3\u00b9\u2070-\u2079]|[/:.][0-9]"
+    r"|\s?(?:\\[dt]?frac|\\sqrt|√)"
+)
+_SIGN = LazyPattern(
+    r"(?:^|(?P<before>[^\s*_`{(\[\"']))[\s*_`{(\[\"']{0,8}(?P<sign>[-+]|\bminus|\bnegative|[负負])(?P<gap>\s{0,3})"
     r"(?:(?:\\?(?:us|hk|nt|a|c)?[$€£¥]|usd|rmb|cny|eur|gbp|rs\.?)\s?)?[*_`{(\[]{0,4}$",
     re.IGNORECASE,
 )
@@ -110,7 +116,7 @@ def _token(text: str, match: re.Match[str], floor: int) -> Token:
     sign = _SIGN.search(look)
     if sign and _is_sign(sign):
         begin -= len(look) - sign.start("sign")
-        value = None if value is None else value.copy_negate() if sign["sign"] == "-" else value
+        value = None if value is None else value if sign["sign"] == "+" else value.copy_negate()
     return Token(value, begin, end)
 
 
@@ -122,7 +128,7 @@ def _is_sign(match: re.Match[str]) -> bool:
     # Behind a number, a closing bracket or a glued word, "-" joins; it does not sign.
     if before.isdigit() or before in ")]}%" or (before == "$" and match["gap"]):
         return False
-    if match["gap"]:
+    if match["gap"] and match["sign"] in "-+":
         return before in ":="
     glued = match.start("before") + 1 == match.start("sign")
     return not (glued and before.isascii() and before.isalpha())
@@ -133,6 +139,8 @@ def _value(match: re.Match[str]) -> Decimal | None:
     if part["dec"] is not None:
         value = _decimal(part["dec"], part["exp"] or part["pow"])
         return _mixed(value, _vulgar(part["vulgar"])) if part["vulgar"] else value
+    if part["opaque"]:
+        return None
     if part["alone"]:
         return _vulgar(part["alone"])
     if part["hour"]:
@@ -175,10 +183,10 @@ def _mixed(whole: Decimal | None, fraction: Decimal | None) -> Decimal | None:
 
 
 # A whole string that is one number: brackets, currency and emphasis around it, a unit behind it, no second digit.
-_LABEL = re.compile(
+_LABEL = LazyPattern(
     r"[\s$€£¥*_`(\[{\\\"'=≈~+-]{0,12}(?:us|hk|nt|usd|rmb|cny|eur|gbp|rs\.?|[$€£¥\s*_-]){0,4}", re.IGNORECASE
 )
-_UNIT = re.compile(r"[^0-9\n=]{0,40}")
+_UNIT = LazyPattern(r"[^0-9\n=]{0,40}")
 
 
 def parse_number(text: object) -> Decimal | None:

@@ -1,0 +1,63 @@
+"""The training monitor: it speaks when nothing is learned, says where to look, and is silent otherwise."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from rl_lab.monitor import diagnose
+
+
+def step(accuracy=0.0, std=0.0, **more):
+    return {"rewards/accuracy/mean": accuracy, "rewards/accuracy/std": 0.0, "reward_std": std, **more}
+
+
+def test_nineteen_silent_steps_are_not_yet_worth_a_word():
+    assert diagnose([step()] * 19) == []
+    assert len(diagnose([step()] * 20)) == 1
+
+
+def test_silence_is_counted_from_the_end_and_a_signal_ends_it():
+    assert diagnose([step()] * 30 + [step(0.3, 0.4)]) == []
+    (text,) = diagnose([step(0.3, 0.4)] * 5 + [step()] * 25)
+    assert text.startswith("no learning signal for 25 steps")
+
+
+def test_the_log_itself_weighs_the_causes():
+    (text,) = diagnose([step(1.0, **{"completions/clipped_ratio": 0.5})] * 20)
+    assert "truncation: completions end before the answer (50% were cut)" in text
+    assert "all-easy or all-hard prompts (accuracy is 1)" in text
+    assert "labels" in text
+    assert "marker mismatch" in text
+
+
+def test_trls_share_of_silent_groups_outranks_the_mean_spread():
+    assert diagnose([step(0.5, std=0.3, frac_reward_zero_std=1.0)] * 20)
+    assert not diagnose([step(0.5, std=0.0, frac_reward_zero_std=0.9)] * 20)
+
+
+def test_a_side_reward_that_climbs_alone_is_named():
+    log = [step(0.0, std=0.2, **{"rewards/format/mean": 0.6})] * 20
+    (text,) = diagnose(log)
+    assert text.startswith("accuracy has been 0 for 20 steps while format is paid")
+    assert diagnose(log[:19]) == []
+
+
+def test_names_of_our_batch_rewards_are_understood():
+    log = [{"rewards/batch_accuracy/mean": 0.0, "rewards/batch_format/mean": 1.0, "reward_std": 0.1}] * 20
+    assert "while format is paid" in diagnose(log)[0]
+
+
+def test_other_log_entries_and_missing_numbers_are_passed_over():
+    log = [step() for _ in range(20)]
+    log[10:10] = [{"eval_loss": 1.0}, {"train_runtime": 12.0}]
+    assert "20 steps" in diagnose(log)[0]
+    assert diagnose([]) == []
+    assert diagnose([{"rewards/accuracy/mean": math.nan, "reward_std": math.nan}] * 30) == []
+
+
+def test_patience_is_checked():
+    assert diagnose([step()] * 3, patience=3)
+    with pytest.raises(ValueError, match="patience must be at least 1 step, got 0"):
+        diagnose([], patience=0)
