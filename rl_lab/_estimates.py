@@ -1,0 +1,329 @@
+"""Counting several samples per problem, and saying how sure a rate is: pure arithmetic, no text is read but by a vote.
+
+The public names are in :mod:`rl_lab.evaluation`.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rl_lab._record import Record
+from rl_lab.answers import extract_answer, parse_number
+
+
+def pass_at_k(n: int, c: int, k: int) -> float:
+    """Estimate the chance that at least one of `k` samples is right, from `n` samples of which `c` are.
+
+    The unbiased estimator ``1 - C(n-c, k) / C(n, k)``: the share of all subsets of `k` samples that hold a
+    right one. The plug-in ``1 - (1 - c/n)**k`` is too low: it draws with replacement.
+
+    Parameters
+    ----------
+    n, c, k : int
+        Samples drawn, samples right, samples allowed; ``1 <= k <= n`` and ``0 <= c <= n``.
+
+    Returns
+    -------
+    float
+        In 0–1.
+
+    Raises
+    ------
+    ValueError
+        If the numbers are impossible, or ``k > n``: five samples say nothing unbiased about ten.
+    TypeError
+        If one is no whole number.
+
+    References
+    ----------
+    Chen et al. (2021), arXiv:2107.03374, equation 1.
+
+    Examples
+    --------
+    >>> pass_at_k(16, 1, 8)
+    0.5
+    >>> round(pass_at_k(10, 3, 5), 6)
+    0.916667
+    """
+    n, c, k = _counts(n, c, k)
+    # One exact integer ratio: the difference of two floats would lose small chances.
+    subsets = math.comb(n, k)
+    return (subsets - math.comb(n - c, k)) / subsets
+
+
+def pass_hat_k(n: int, c: int, k: int) -> float:
+    """Estimate the chance that all of `k` samples are right (pass^k): ``C(c, k) / C(n, k)``.
+
+    The question of a user who relies on the agent every time; :func:`pass_at_k` is that of one who can check
+    and retry.
+
+    Parameters, returned value and errors as in :func:`pass_at_k`.
+
+    References
+    ----------
+    Yao et al. (2024), tau-bench, arXiv:2406.12045.
+
+    Examples
+    --------
+    >>> pass_hat_k(10, 8, 1), round(pass_hat_k(10, 8, 4), 4)
+    (0.8, 0.3333)
+    """
+    n, c, k = _counts(n, c, k)
+    return math.comb(c, k) / math.comb(n, k)
+
+
+def accuracy_at_k(correct: Sequence[Sequence[bool]], k: int | Sequence[int]) -> float | list[float]:
+    """Mean of :func:`pass_at_k` over problems (what many tutorials call Accuracy@K).
+
+    Parameters
+    ----------
+    correct : sequence of sequences of bool
+        ``correct[i][j]``: is sample j of problem i right? Problems may have different numbers of samples.
+    k : int or sequence of int
+        Samples allowed; several values give a list. At ``k=1`` this is the share of right samples, not "was
+        the first one right".
+
+    Returns
+    -------
+    float or list of float
+        In 0–1.
+
+    Raises
+    ------
+    ValueError
+        If there are no problems, a problem has fewer than `k` samples (it is named), or an entry is neither
+        right nor wrong.
+
+    Examples
+    --------
+    >>> accuracy_at_k([[False, False, True, False]], [1, 4])
+    [0.25, 1.0]
+    """
+    if len(correct) == 0:
+        raise ValueError("correct must hold at least one problem, got none; an empty set has no accuracy")
+    counts = [
+        (len(samples), sum(right_or_wrong(samples, f"correct[{i}]"))) for i, samples in enumerate(correct)
+    ]
+    if isinstance(k, Iterable):
+        return [_mean_pass(counts, one) for one in k]
+    return _mean_pass(counts, k)
+
+
+def mean_over_problems(scores: Iterable[float]) -> float | None:
+    """Average scores that lie in 0–1; None for no scores. A score above 0 is not yet a pass.
+
+    Examples
+    --------
+    >>> mean_over_problems([0.2, 0.6]), mean_over_problems([])
+    (0.4, None)
+    """
+    scores = list(scores)
+    for i, score in enumerate(scores):
+        if score is None or not 0 <= score <= 1:
+            raise ValueError(
+                f"scores must lie between 0 and 1, got {score!r} at {i}; leave unscored problems out"
+            )
+    return math.fsum(scores) / len(scores) if scores else None
+
+
+def majority_vote(answers: Iterable[Any]) -> Record:
+    """Find the most frequent answer of one problem's samples (self-consistency, maj@k).
+
+    Parameters
+    ----------
+    answers : iterable of str, number or None
+        Extracted answers or whole completions. Numbers vote by value, so ``"72.0"`` and ``"72"`` are one
+        candidate; what holds no readable number abstains.
+
+    Returns
+    -------
+    Record
+        ``value`` (number text in normal form, None if nobody voted; of tied values the one seen first),
+        ``tie``, ``votes`` for it, ``voters``, ``unparsed``.
+
+    References
+    ----------
+    Wang et al. (2022), arXiv:2203.11171.
+
+    Examples
+    --------
+    >>> majority_vote(["70", "72", "72", "70"])
+    {'value': '70', 'tie': True, 'votes': 2, 'voters': 4, 'unparsed': 0}
+    >>> majority_vote(["", None, "72"]).votes
+    1
+    """
+    if isinstance(answers, (str, bytes)):
+        raise TypeError(f"answers must be a list with one entry per sample, got the text {answers[:40]!r}")
+    votes: dict[str, int] = {}  # keeps the order in which values were first seen
+    unparsed = 0
+    for answer in answers:
+        value = _vote(answer)
+        if value is None:
+            unparsed += 1
+        else:
+            votes[value] = votes.get(value, 0) + 1
+    most = max(votes.values(), default=0)
+    first = [value for value, count in votes.items() if count == most]
+    return Record(
+        value=first[0] if first else None,
+        tie=len(first) > 1,
+        votes=most,
+        voters=sum(votes.values()),
+        unparsed=unparsed,
+    )
+
+
+def wilson_interval(successes: int, n: int, confidence: float = 0.95) -> tuple[float, float]:
+    """Interval for a success rate that holds its promise at small `n` and near 0 or 1, where plus-minus does not.
+
+    Parameters
+    ----------
+    successes, n : int
+        ``0 <= successes <= n``.
+    confidence : float
+        Strictly between 0 and 1.
+
+    Returns
+    -------
+    (float, float)
+        Lower and upper end, in 0–1. With ``n = 0`` nothing is known: (0.0, 1.0).
+
+    References
+    ----------
+    Wilson (1927), JASA 22:209–212; Brown, Cai and DasGupta (2001), Statistical Science 16(2).
+
+    Examples
+    --------
+    >>> [round(end, 3) for end in wilson_interval(42, 100)]
+    [0.328, 0.518]
+    >>> [round(end, 3) for end in wilson_interval(0, 20)]
+    [0.0, 0.161]
+    """
+    successes, n = whole("successes", successes), whole("n", n)
+    if not 0 <= successes <= n:
+        raise ValueError(
+            f"successes must lie between 0 and n, got {successes} of {n}; check the order of arguments"
+        )
+    if n == 0:
+        return 0.0, 1.0
+    z = _z(confidence)
+    p, z2 = successes / n, z * z
+    middle = (p + z2 / (2 * n)) / (1 + z2 / n)
+    half = z / (1 + z2 / n) * math.sqrt(p * (1 - p) / n + z2 / (4 * n * n))
+    # At the ends the formula gives the end itself up to rounding.
+    low = 0.0 if successes == 0 else max(0.0, middle - half)
+    high = 1.0 if successes == n else min(1.0, middle + half)
+    return low, high
+
+
+def paired_difference(before: Sequence[bool], after: Sequence[bool], *, confidence: float = 0.95) -> Record:
+    """Compare two runs on the same problems: did the change help, and how sure is that?
+
+    Only the problems on which the runs differ carry information, so the interval is narrower than that of two
+    separate accuracies.
+
+    Parameters
+    ----------
+    before, after : sequence of bool
+        Right or wrong per problem, in the same order.
+    confidence : float
+        Of the interval.
+
+    Returns
+    -------
+    Record
+        ``n``; ``difference`` in accuracy (after minus before, in -1 to 1) with ``low`` and ``high``;
+        ``gained`` and ``lost`` problems; ``p_value`` of the exact two-sided sign test on those (McNemar).
+
+    References
+    ----------
+    Agresti and Min (2005), Statistics in Medicine 24:729–740: half an observation is added to each cell.
+
+    Examples
+    --------
+    >>> before = [True] * 40 + [False] * 60
+    >>> after = [True] * 36 + [False] * 4 + [True] * 14 + [False] * 46
+    >>> result = paired_difference(before, after)
+    >>> result.gained, result.lost, result.difference, round(result.p_value, 3)
+    (14, 4, 0.1, 0.031)
+    >>> [round(end, 3) for end in (result.low, result.high)]
+    [0.016, 0.18]
+    """
+    if len(before) != len(after) or len(before) == 0:
+        raise ValueError(
+            f"before and after must hold the same problems, at least one, got {len(before)} and {len(after)}"
+        )
+    first, second = right_or_wrong(before, "before"), right_or_wrong(after, "after")
+    n = len(first)
+    gained = sum(b > a for a, b in zip(first, second, strict=True))
+    lost = sum(b < a for a, b in zip(first, second, strict=True))
+    up, down, size = gained + 0.5, lost + 0.5, n + 2
+    middle = (up - down) / size
+    half = _z(confidence) * math.sqrt((up + down) - (up - down) ** 2 / size) / size
+    differ = gained + lost
+    tail = sum(math.comb(differ, i) for i in range(min(gained, lost) + 1)) / 2**differ
+    return Record(
+        n=n,
+        difference=(gained - lost) / n,
+        low=max(-1.0, middle - half),
+        high=min(1.0, middle + half),
+        gained=gained,
+        lost=lost,
+        p_value=min(1.0, 2 * tail),
+    )
+
+
+def _vote(answer: Any) -> str | None:
+    number = parse_number(answer)
+    if number is not None:
+        return extract_answer(format(number, "f"))
+    return extract_answer(answer) if isinstance(answer, str) else None
+
+
+def _mean_pass(counts: list[tuple[int, int]], k: int) -> float:
+    scores = []
+    for i, (n, c) in enumerate(counts):
+        try:
+            scores.append(pass_at_k(n, c, k))
+        except ValueError as error:
+            raise ValueError(f"problem {i}: {error}") from None
+    return math.fsum(scores) / len(scores)
+
+
+def _counts(n: int, c: int, k: int) -> tuple[int, int, int]:
+    n, c, k = whole("n", n), whole("c", c), whole("k", k)
+    if n < 1 or k < 1:
+        raise ValueError(f"n and k must be 1 or more, got n={n}, k={k}; no samples, no estimate")
+    if not 0 <= c <= n:
+        raise ValueError(f"c must lie between 0 and n, got c={c} of n={n}; it counts the right samples")
+    if k > n:
+        raise ValueError(f"k must be at most n, got k={k} of n={n} samples; draw more samples or lower k")
+    return n, c, k
+
+
+def whole(name: str, value: Any) -> int:
+    """Return `value` as an int, or raise a TypeError that names it: counts have no fractions."""
+    if not isinstance(value, bool) and hasattr(value, "__index__"):
+        return operator.index(value)
+    raise TypeError(f"{name} must be a whole number, got {value!r}; counts have no fractions")
+
+
+def right_or_wrong(values: Iterable[Any], name: str) -> list[int]:
+    """Return 1 for right and 0 for wrong, or raise: a probability or a text is neither."""
+    flags = []
+    for i, value in enumerate(values):
+        if isinstance(value, str) or value not in (0, 1):
+            raise ValueError(f"{name}[{i}] must be right or wrong (True, False, 1 or 0), got {value!r:.40}")
+        flags.append(int(value))
+    return flags
+
+
+def _z(confidence: float) -> float:
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must lie strictly between 0 and 1, got {confidence!r}; 0.95 is usual")
+    from statistics import NormalDist  # here, because it costs more to import than this module
+
+    return NormalDist().inv_cdf(0.5 + confidence / 2)
