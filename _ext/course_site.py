@@ -69,10 +69,19 @@ def lighten_pages(app, pagename, templatename, context, doctree) -> None:
     context["script_files"] = [script for script in context["script_files"] if used(script)]
 
 
+def mend_lists(app, pagename, templatename, context, doctree) -> None:
+    """Docutils calls the bibliography a list and its entries no list items; a screen reader trips over that."""
+    if "body" in context:
+        context["body"] = context["body"].replace(
+            'role="list" class="citation-list"', 'class="citation-list"'
+        )
+
+
 def setup(app):
     os.environ.setdefault("RL_LAB_EXPLORE", "static")
     os.environ.setdefault("RL_LAB_EXPLORE_ASSETS", "site")
     app.connect("config-inited", set_cache)
     app.connect("config-inited", set_address)
     app.connect("html-page-context", lighten_pages, priority=900)  # after the extensions that add them
+    app.connect("html-page-context", mend_lists)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
