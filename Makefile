@@ -27,7 +27,7 @@ test: $(STAMP)   ## build what is needed and run all tests
 	$(RUN) -m pytest -n $(JOBS) --dist loadfile
 
 unit: $(STAMP)   ## the tests that need no site and no browser (under a minute)
-	$(RUN) -m pytest -n $(JOBS) --dist loadfile -m "not site and not browser and not notebook"
+	$(RUN) -m pytest -n $(JOBS) --dist loadfile -m "not site and not browser and not notebook and not train"
 
 lab: $(STAMP)    ## open the notebooks in JupyterLab
 	$(BIN)/jupyter lab --notebook-dir=notebooks

@@ -5,9 +5,22 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import pytest
+# Small matrices on two test processes: more threads than cores only wait for each other (20 times slower, measured).
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")
+
+import pytest  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what `make unit` leaves out, by place: the figures that notebooks state, and real training."""
+    for item in items:
+        if item.path.name.startswith("test_notebook_"):
+            item.add_marker(pytest.mark.notebook)
+        if item.path.parent.name == "train" or item.path.name in ("test_grpo_trl.py", "test_lora_peft.py"):
+            item.add_marker(pytest.mark.train)
 
 
 @pytest.fixture(scope="session")
