@@ -18,7 +18,12 @@ from tools import address
 
 GROUND_FLOOR = sorted(
     path.relative_to(ROOT).with_suffix("").as_posix().replace("/", ".").removesuffix(".__init__")
-    for folder in (ROOT / "rl_lab", ROOT / "rl_lab" / "labs", ROOT / "rl_lab" / "exercises")
+    for folder in (
+        ROOT / "rl_lab",
+        ROOT / "rl_lab" / "labs",
+        ROOT / "rl_lab" / "exercises",
+        ROOT / "rl_lab" / "capabilities",
+    )
     for path in folder.glob("*.py")
     if path.name != "__main__.py"
 )
