@@ -10,12 +10,27 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from rl_lab._numerals import plain
 from rl_lab._patterns import LazyPattern
 from rl_lab.answers import ANSWER_PREFIX, find_answer
 
+_MODEL_ROLES = ("assistant", "model", "ai")
+_NO_TEXT = {
+    "role",
+    "name",
+    "id",
+    "tool_calls",
+    "function_call",
+    "reasoning_content",
+    "reasoning",
+    "thinking",
+    "refusal",
+}
+
 # A label pays if it introduces something: "Step 1 Step 1 Final Answer: 72" holds no step.
 _STEP_LABEL = LazyPattern(
-    r"(?<![a-z])step\s?([0-9]{1,3})(?![0-9])(?![\s:.*_#)-]{0,12}(?:step(?![a-z])|final\s+answer|$))",
+    r"(?:(?<![a-z])step\s?([0-9]{1,3})(?![0-9])|步骤\s?([0-9]{1,3})(?![0-9])|第\s?([0-9]{1,3})\s?步)"
+    r"(?![\s:.*_#)-]{0,12}(?:step(?![a-z])|步骤|第\s?[0-9]|final\s+answer|最终答案|$))",
     re.IGNORECASE,
 )
 _EQUATION = LazyPattern(r"[0-9)%][ \t*_`$]{0,4}=[ \t*_`$€£¥]{0,4}(-?\.?[0-9][0-9.,]{0,20})")
@@ -29,7 +44,8 @@ def completion_text(completion: str | Iterable[Mapping[str, Any]] | None) -> str
     ----------
     completion : str, list of messages, or None
         TRL hands over strings for plain prompts and lists of messages for conversational ones. Of a list, the
-        last assistant message counts; what a tool wrote never does. Content in parts gives its text parts.
+        last assistant message counts; what a tool wrote never does. Content in parts gives its text parts, not its
+        reasoning.
 
     Returns
     -------
@@ -40,7 +56,7 @@ def completion_text(completion: str | Iterable[Mapping[str, Any]] | None) -> str
     Raises
     ------
     TypeError
-        If `completion` or a message has another kind.
+        If `completion` or a message has another kind, or a message keeps its text under another key than ``content``.
 
     Examples
     --------
@@ -56,7 +72,13 @@ def completion_text(completion: str | Iterable[Mapping[str, Any]] | None) -> str
             f"completion must be a string or a list of messages, got {type(completion).__name__}; "
             "pass decoded text, not token ids"
         )
-    spoken = [m for m in completion if m.get("role", "assistant") == "assistant"]
+    spoken = [m for m in completion if str(m.get("role", "assistant")).lower() in _MODEL_ROLES]
+    for message in spoken:
+        if "content" not in message and set(message) - _NO_TEXT:
+            raise TypeError(
+                f"a message must have the keys 'role' and 'content', got {', '.join(map(str, message)) or 'no key'}; "
+                "rename them, or this completion would silently earn 0"
+            )
     return _content(spoken[-1].get("content")) if spoken else ""
 
 
@@ -64,17 +86,24 @@ def _content(content: Any) -> str:
     if content is None or isinstance(content, str):
         return content or ""
     if isinstance(content, (list, tuple)):
-        return "".join(_content(p.get("text") if isinstance(p, Mapping) else p) for p in content)
+        return "".join(_part(part) for part in content)
     raise TypeError(
         f"a message's content must be a string, a list of parts or None, got {type(content).__name__}"
     )
 
 
+def _part(part: Any) -> str:
+    """Give a part's text; a part of another type (reasoning, a tool call, an image) is no answer."""
+    if not isinstance(part, Mapping):
+        return _content(part)
+    return _content(part.get("text")) if part.get("type", "text") in ("text", "output_text") else ""
+
+
 def count_steps(completion: Any, limit: int | None = None) -> int:
-    r"""Count marks of stepwise work: labels "Step n" and equations.
+    r"""Count marks of stepwise work: labels "Step n" (also 步骤 n, 第 n 步) and equations.
 
     A label counts once per n, and only if it introduces something. An "=" counts only with a number on both sides,
-    the same equation counts once, and 1=1 not at all. ``"= = ="`` and ``"Step 1 Step 1"`` are therefore worth nothing.
+    the same equation counts once, and 1=1.0 not at all. So ``"= = ="`` and ``"Step 1 Step 1"`` are worth nothing.
 
     Parameters
     ----------
@@ -90,8 +119,8 @@ def count_steps(completion: Any, limit: int | None = None) -> int:
     >>> count_steps("= = = Step 1 Step 1 Final Answer: 55")
     0
     """
-    text = completion_text(completion)
-    labels = {int(label) for label in _STEP_LABEL.findall(text)}
+    text = plain(completion_text(completion))
+    labels = {int(match[match.lastindex]) for match in _STEP_LABEL.finditer(text)}
     equations: set[str] = set()
     for match in _EQUATION.finditer(text):
         if limit is not None and len(labels) + len(equations) >= limit:
@@ -103,12 +132,17 @@ def count_steps(completion: Any, limit: int | None = None) -> int:
 
 
 def _equation(text: str, match: re.Match[str]) -> str:
-    """Write an equation without blanks, so that twice is once; empty for 1=1, which says nothing."""
+    """Write an equation in one form, so that twice is once; empty for 1=1.0, which says nothing."""
     sign = match[0].index("=") + match.start()
     left = _LEFT_SIDE.search(text[max(0, sign - 40) : sign])
     written = re.sub(r"[^-0-9.+*/×÷x%()]", "", left[0]) if left else ""
-    right = match[1].rstrip(".,")
-    return f"{written}={right}" if written and written != right else ""
+    right = _trimmed(match[1])
+    return f"{written}={right}" if written and _trimmed(written.strip("()")) != right else ""
+
+
+def _trimmed(number: str) -> str:
+    number = number.rstrip(".,").replace(",", "")
+    return number.rstrip("0").rstrip(".") if "." in number else number
 
 
 def format_ok(completion: Any) -> bool:

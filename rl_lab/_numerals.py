@@ -14,9 +14,11 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from decimal import Context, Decimal
-from typing import NamedTuple
+from operator import index
+from typing import Any, NamedTuple
 
 from rl_lab._patterns import LazyPattern
+from rl_lab._visible import without_invisible
 
 MAX_DIGITS = 400  # longer digit strings are noise, and int() itself refuses more than 4,300
 MAX_MAGNITUDE = 308  # beyond a float's range an "answer" is an attack on whoever computes with it
@@ -26,51 +28,70 @@ _CONTEXT = Context(prec=MAX_DIGITS + 2, Emax=999_999, Emin=-999_999, traps=[])
 _DASHES = "\u2010\u2011\u2012\u2013\u2212\ufe58\ufe63\uff0d"  # hyphens, figure dash, en dash, minus signs
 _LOOKALIKES = str.maketrans(
     {
+        # Full-width forms, but for the comma: in Chinese text it parts clauses.
+        **{chr(code): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F) if code != 0xFF0C},
         **dict.fromkeys(_DASHES, "-"),
         **dict.fromkeys("\r\x0b\x0c\x85\u2028\u2029", "\n"),
-        **dict.fromkeys("\u200b\u200c\u200d\u200e\u200f\u2060\ufeff\u3000", " "),
-        **dict(zip("：＝＋％／．＄￥￡（）［］＊＃｜；？！", ":=+%/.$¥£()[]*#|;?!", strict=True)),
-        "\u2044": "/",
-        "\u2215": "/",
+        **dict.fromkeys("\u2044\u2215", "/"),
+        "\u3000": " ",
+        "￥": "¥",
+        "￡": "£",
+        "\u301c": "~",
+        "\u066b": ".",  # Arabic decimal and thousands separators
+        "\u066c": ",",
     }
 )
-_FULLWIDTH_GROUP = LazyPattern(r"(?<=[０-９])，(?=[０-９]{3})")
+_WIDE_GROUP = LazyPattern(r"(?<=[0-9０-９])，(?=[0-9０-９]{3}(?![0-9０-９]))")
 
-# Any of these between groups of three: 1,234  1{,}234  1\,234  1 234 (thin or no-break space)  1'234  1_234
-_GROUP = r"(?:,|\{,\}|,?\\[,!; ]|[\u2009\u202f\u00a0'’_])"
-_INT = rf"(?:(?>[0-9]{{1,3}}(?:{_GROUP}[0-9]{{3}})+)(?!,?[0-9])|[0-9]++)"
+# Between groups of three stands one of these: 1,234  1{,}234  1\,234  1'234  1_234  1 234 (thin or no-break space),
+# and, as in 56 places of GSM8K, a plain space: 1 234.
+_GROUP = r"(?:,|\{,\}|,?\\[,!;: ]|[\u2009\u202f\u00a0'’_])"
+_GROUPED = rf"(?<![0-9],)[1-9][0-9]{{0,2}}(?:{_GROUP}[0-9]{{3}})+"
+_SPACED = r"(?<![0-9][ ])[1-9][0-9]{0,2}(?:[ ][0-9]{3})+(?![ ][0-9]|-[a-z])"
+_INT = rf"(?:(?>{_GROUPED}|{_SPACED})(?!,?[0-9])|[0-9]++)"
+# What can only be European: both separators, several groups, or cents beside their currency.
+_EUROPEAN = (
+    r"(?:[1-9][0-9]{0,2}(?:(?:\.[0-9]{3})+,[0-9]{1,2}|(?:\.[0-9]{3}){2,})"
+    r"|(?:(?<=[€£$])|(?<=[€£$]\s))[0-9]{1,3},[0-9]{2}|[0-9]{1,4},[0-9]{2}(?=\s?(?:€|eur\b)))(?![.,]?[0-9])"
+)
 _VULGAR = "¼½¾⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"
 _SCIENTIFIC = (
-    r"(?:e(?P<exp>[-+]?[0-9]++)|\s?(?:×|\\times|\\cdot|x|\*)\s?10(?:\^|\*\*)\{?(?P<pow>[-+]?[0-9]++)\}?)"
+    r"(?:e(?P<exp>[-+]?[0-9]++)|\s?(?:×|\\times|\\cdot|x|\*)\s?10"
+    r"(?:(?:\^|\*\*)\{?(?P<pow>[-+]?[0-9]++)\}?|(?P<raised>⁻?[⁰¹²³⁴-⁹]{1,4})))"
 )
-# A digit glued behind a letter is part of a name (x2, Q3, H2O), unless the letters are a currency's.
+# A digit glued behind a letter is part of a name (x2, Q3, H2O), unless the letters are a currency's. Behind "/" it is
+# a divisor, and a dot behind a letter or a dot is no decimal point (Rs.31, ...72).
 _START = (
-    rf"(?=[0-9.√\\{_VULGAR}])(?<![0-9])(?<![0-9]\.)(?<![0-9]/)"
+    rf"(?=[0-9.√\\{_VULGAR}])(?<![0-9])(?<![0-9]\.)(?<![0-9a-zπ)}}]/)(?!(?<=[.a-z])\.)"
     r"(?:(?<![a-z])|(?<=usd)|(?<=rmb)|(?<=cny)|(?<=eur)|(?<=gbp)|(?<=rs))(?<![a-z]_)(?<!step\s)(?<!\bnot\s)"
 )
 NUMBER = LazyPattern(
     rf"""{_START}(?:
       (?:(?P<lw>{_INT})\s?)?\\[dt]?frac\s?(?:\{{\s?(?P<ln>-?{_INT})\s?\}}|(?P<ln1>[0-9]))
                             \s?(?:\{{\s?(?P<ld>-?{_INT})\s?\}}|(?P<ld1>[0-9]))
-    | (?P<mw>[0-9]++)\s(?:and\s)?(?P<mn>[0-9]++)/(?P<md>[0-9]++)(?![/.]?[0-9])
-    | (?P<n>{_INT})/(?P<d>{_INT})(?![/.]?[0-9])
+    | (?P<mw>[0-9]++)\s(?:and\s)?(?P<mn>[0-9]{{1,2}})/(?P<md>[0-9]++)(?![/.]?[0-9])
+    | (?P<n>{_INT})\\?/(?P<d>{_INT})(?![/.]?[0-9])
     | (?P<hour>[0-9]{{1,2}}):(?P<minute>[0-9]{{2}})(?![:0-9])
+    | (?P<european>{_EUROPEAN})
+    | (?P<opaque>\\[dt]?frac|\\sqrt|√  # not of whole numbers, so still to be worked out
+        |[0-9]{{1,2}}(?:,[0-9]{{2}})+,[0-9]{{3}}(?!,?[0-9]))  # 1,00,000: an Indian lakh or a list, who knows
     | (?P<dec>{_INT}(?:\.[0-9]++)?|\.[0-9]++)(?:{_SCIENTIFIC}|\s?(?P<vulgar>[{_VULGAR}]))?
     | (?P<alone>[{_VULGAR}])
-    | (?P<opaque>\\[dt]?frac|\\sqrt|√)  # not of whole numbers, so still to be worked out
     )""",
     re.IGNORECASE | re.VERBOSE,
 )
-# What makes a token more than a number: a power, a date, a ratio, a version, an unevaluated 3.5/2.
+# What makes a token more than a number: a power, a date, a ratio, a version, a multiple of π, a name (0x1F, 3x4, 5h30).
 _CONTINUES = LazyPattern(
-    r"\s?(?:\^\s?\{?\s?[-+]?[0-9a-z(]|\*\*\s?[0-9])|[\u00b2\u00b3\u00b9\u2070-\u2079]|[/:.][0-9]"
-    r"|\s?(?:\\[dt]?frac|\\sqrt|√)"
+    r"\s?(?:\^\s?\{?\s?(?!(?:th|st|nd|rd|\\?circ|o)\b)[-+]?[0-9a-z(]|\*\*\s?[0-9])|[\u00b2\u00b3\u00b9\u2070-\u2079]"
+    r"|[/:.][0-9]|\s?(?:\\[dt]?frac|\\sqrt|√|\\?pi\b|π)|(?!(?:[cdkm]?m|ft|in|yd)[23]\b)[A-Za-z]{1,3}[0-9]"
 )
 _SIGN = LazyPattern(
-    r"(?:^|(?P<before>[^\s*_`{(\[\"']))[\s*_`{(\[\"']{0,8}(?P<sign>[-+]|\bminus|\bnegative|[负負])(?P<gap>\s{0,3})"
+    r"(?:^|(?P<before>[^\s*_`{(\[\"']))[\s*_`{(\[\"']{0,8}"
+    r"(?P<sign>\+/-|±|∓|\\[pm][pm]|[-+]|\bminus|\bnegative|[负負])(?P<gap>\s{0,3})"
     r"(?:(?:\\?(?:us|hk|nt|a|c)?[$€£¥]|usd|rmb|cny|eur|gbp|rs\.?)\s?)?[*_`{(\[]{0,4}$",
     re.IGNORECASE,
 )
+_BOTH_SIGNS = ("+/-", "±", "∓", "\\pm", "\\mp")
 
 
 class Token(NamedTuple):
@@ -91,9 +112,14 @@ def plain(text: str) -> str:
     """
     if text.isascii() and "\r" not in text:
         return text
-    text = _FULLWIDTH_GROUP.sub(",", text)
+    text = _WIDE_GROUP.sub(",", text)
     foreign = {ord(char): str(unicodedata.decimal(char)) for char in set(text) if char.isdecimal()}
-    return text.translate(_LOOKALIKES | foreign)
+    letters = {
+        ord(char): unicodedata.normalize("NFKC", char)
+        for char in set(text)
+        if "\U0001d400" <= char <= "\U0001d7cb"
+    }
+    return text.translate(_LOOKALIKES | foreign | letters)
 
 
 def tokens(text: str, start: int = 0, end: int | None = None, *, floor: int | None = None) -> Iterator[Token]:
@@ -116,7 +142,10 @@ def _token(text: str, match: re.Match[str], floor: int) -> Token:
     sign = _SIGN.search(look)
     if sign and _is_sign(sign):
         begin -= len(look) - sign.start("sign")
-        value = None if value is None else value if sign["sign"] == "+" else value.copy_negate()
+        if value is not None:
+            value = (
+                None if sign["sign"] in _BOTH_SIGNS else value if sign["sign"] == "+" else value.copy_negate()
+            )
     return Token(value, begin, end)
 
 
@@ -137,10 +166,13 @@ def _is_sign(match: re.Match[str]) -> bool:
 def _value(match: re.Match[str]) -> Decimal | None:
     part = match.groupdict()
     if part["dec"] is not None:
-        value = _decimal(part["dec"], part["exp"] or part["pow"])
+        raised = unicodedata.normalize("NFKC", part["raised"] or "").replace("\u2212", "-")
+        value = _decimal(part["dec"], part["exp"] or part["pow"] or raised or None)
         return _mixed(value, _vulgar(part["vulgar"])) if part["vulgar"] else value
     if part["opaque"]:
         return None
+    if part["european"]:
+        return _decimal(part["european"].replace(".", "").replace(",", "."))
     if part["alone"]:
         return _vulgar(part["alone"])
     if part["hour"]:
@@ -192,14 +224,14 @@ _UNIT = LazyPattern(r"[^0-9\n=]{0,40}")
 def parse_number(text: object) -> Decimal | None:
     """Read one number from a label or a short string.
 
-    Currency signs, thousands separators (English convention: ``1,234`` is never 1.234), a unit or a percent
-    sign, full-width digits and U+2212 are understood. A unit never scales: ``25%`` is 25 and ``4 million`` is 4,
-    as in GSM8K's own gold answers.
+    Currency signs, thousands separators (English convention: ``1,234`` is never 1.234; ``1 234`` and
+    ``1.234,56`` can mean but one number), a unit or a percent sign, full-width digits and U+2212 are
+    understood. A unit never scales: ``25%`` is 25 and ``4 million`` is 4, as in GSM8K's own gold answers.
 
     Parameters
     ----------
     text : str, int, float or Decimal
-        What to read. Anything else, booleans included, is unreadable.
+        What to read, or a number of another library (NumPy, PyTorch). Anything else, booleans included, is unreadable.
 
     Returns
     -------
@@ -214,17 +246,23 @@ def parse_number(text: object) -> Decimal | None:
     if isinstance(text, bool):
         return None
     if isinstance(text, str):
-        return _parse_text(plain(text.strip())) if len(text) <= 2 * MAX_DIGITS else None
+        return _parse_text(plain(without_invisible(text)[0].strip())) if len(text) <= 2 * MAX_DIGITS else None
+    if isinstance(text, (bytes, bytearray)) or str(getattr(text, "dtype", "")).endswith("bool"):
+        return None  # float() would take both
     try:
-        value = (
-            text
-            if isinstance(text, Decimal)
-            else Decimal(text if isinstance(text, int) else repr(float(text)))
-        )
+        value = text if isinstance(text, Decimal) else Decimal(_exact(text))
     except (TypeError, ValueError, ArithmeticError):
         return None
     ok = value.is_finite() and abs(value.adjusted() if value else 0) <= MAX_MAGNITUDE
     return value if ok else None
+
+
+def _exact(number: Any) -> int | str:
+    """Read an int of any library without a detour over float, which is exact only up to 2**53."""
+    try:
+        return index(number)
+    except TypeError:
+        return repr(float(number))
 
 
 def _parse_text(text: str) -> Decimal | None:

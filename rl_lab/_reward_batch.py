@@ -9,7 +9,10 @@ back, or None to leave a sample out.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from typing import Any
+
+_LABELS = ("answer", "answers", "solution", "label", "labels", "target", "gold", "reference", "final_answer")
 
 MISSING: Any = object()
 """Stands for a column that the trainer did not pass: None would be a legitimate label."""
@@ -19,14 +22,14 @@ def score_batch(
     score: Callable[..., float | None], completions: Any, ground_truth: Any, columns: Mapping[str, Any]
 ) -> list[float | None]:
     """Score each completion against its own label, after checking that there is one label each."""
-    completions = _listed("completions", completions)
+    completions = listed("completions", completions)
     if ground_truth is MISSING:
         received = ", ".join(["completions", *sorted(columns)])
         raise ValueError(
             f"the reward needs a column named ground_truth, got {received}; rename the data set's label column, "
-            "for instance dataset.rename_column('answer', 'ground_truth')"
+            f"for instance dataset.rename_column({_likely_label(columns)!r}, 'ground_truth')"
         )
-    labels = _listed("ground_truth", ground_truth)
+    labels = listed("ground_truth", ground_truth)
     if len(labels) != len(completions):
         raise ValueError(
             f"ground_truth must hold one label per completion, got {len(completions)} completions and "
@@ -37,11 +40,26 @@ def score_batch(
     return rewards
 
 
-def _listed(name: str, column: Any) -> list[Any]:
-    # A bare string would be taken apart into characters, each of them a "completion".
-    if isinstance(column, (str, bytes, Mapping)) or not hasattr(column, "__len__"):
-        raise TypeError(f"{name} must be a list with one entry per completion, got {type(column).__name__}")
+def listed(name: str, column: Any) -> list[Any]:
+    """Give a column as a list: of a list, a tuple, an array or a tensor with one entry per completion."""
+    try:
+        # A bare string would be taken apart into characters, each of them a "completion".
+        entries = -1 if isinstance(column, (str, bytes, Mapping, set, frozenset)) else len(column)
+    except TypeError:  # no length: a generator, None, a tensor without dimensions
+        entries = -1
+    if entries < 0:
+        raise TypeError(
+            f"{name} must be a list with one entry per completion, got {type(column).__name__}; "
+            "wrap a single one in [...], and a generator in list(...)"
+        )
     return list(column)
+
+
+def _likely_label(columns: Mapping[str, Any]) -> str:
+    """Guess which of the columns is the label: by a usual name, else by the most similar one."""
+    usual = [name for name in _LABELS if name in columns]
+    similar = get_close_matches("ground_truth", columns, n=1) or [c for c in columns if c.lower() in _LABELS]
+    return (similar or usual or ["answer"])[0]
 
 
 def _report_skipped(rewards: list[float | None], log_metric: Any) -> None:

@@ -3,17 +3,21 @@ r"""Which number did the completion give as its answer?
 A model writes text; a reward needs one number. Everything that a reward function ever pays goes through this
 module, so it follows written conventions instead of guesses:
 
-1. Reasoning is not an answer: all up to the last ``</think>`` is dropped, and all from a ``<think>`` that never
-   closes.
+1. Reasoning is not an answer: all up to the last ``</think>`` is dropped, all from a ``<think>`` that never closes,
+   and blocks of other names (``<reasoning>``). Nor is struck-out text, nor what follows once the model, having
+   answered, invents the next ``Question:`` or plays the user.
 2. An explicit marker outranks a bare number. Markers are ``Final Answer:`` (any case; heading, bold, full-width
-   colon, dash, JSON key) and ``最终答案``; ``#### 72``; ``\boxed{72}``; and, with a number right behind them,
-   "the answer is", ``Answer:``, ``答案``, ``<answer>``. The **last** one wins, of whatever kind.
+   colon, dash, arrow, table cell, JSON key) and ``最终答案``; ``#### 72``; ``\boxed{72}``; ``<answer>72</answer>``;
+   and, with a number right behind them, "the answer is", ``Answer:``, ``答案``. The **last** one wins, of any kind.
 3. On the marker's line the right side of the last ``=`` is read (the left one, if only that is worked out);
    without ``=``, the first number. If the line is empty, the next line with text is the marker's line. What
    follows the first sentence, or stands in parentheses, is commentary.
-4. Several values are no answer: ``70 or 72``, ``70, 72``, ``70-72``, ``48 + 24`` without ``=``. Nor is a marker
-   without a number, a clock time off the full hour, a date, a ratio, a power, or anything that is not finite.
-5. Units never scale (``25%`` is 25, ``4 million`` is 4) and number words are not read (``seventy-two``).
+4. Several values are no answer: ``70 or 72``, ``70, 72``, ``70-72``, ``±8``, ``48 + 24`` without ``=``, ``5 hours 30
+   minutes``. Nor is a marker without a number, a clock time off the full hour, a date, a ratio, a power, a multiple
+   of π, a name such as ``3x4``, or anything that is not finite.
+5. Separators are English: ``1,234`` is 1234 and ``12,34`` two numbers. What can mean but one number is read as well:
+   ``1 234``, ``1'234``, ``1.234,56``, ``€31,50``. Units never scale (``25%`` is 25, ``4 million`` is 4), and number
+   words are not read (``seventy-two``).
 6. Without any marker the last number of the text counts, and ``find_answer(...).marker`` says so: watch it for
    format drift.
 
@@ -26,11 +30,12 @@ Answer(value='72', marker='last_number', start=13, end=15)
 from __future__ import annotations
 
 import re
-from itertools import islice, pairwise
 from typing import NamedTuple
 
 from rl_lab._numerals import MAX_DIGITS, Token, canonical, parse_number, plain, same_number, tokens
 from rl_lab._patterns import LazyPattern
+from rl_lab._single_value import read_value
+from rl_lab._visible import end_of_turn, without_invisible, without_markup, without_reasoning
 
 __all__ = [
     "ANSWER_PREFIX",
@@ -77,21 +82,25 @@ _CURRENCY = r"[$€£¥\\*_\s]{0,4}"
 _NEAR = (  # what may stand between "answer is" and its number
     r"[\s*_`\"'$€£¥≈~=:({\[\\]{0,12}"
     r"(?:(?:about|approximately|approx\.?|roughly|exactly|therefore|thus|simply|just|only|now|indeed|equal\ to"
-    r"|一共|总共|共|约|大约)[\s,*_:$]{0,4}){0,2}"
+    r"|value|一共|总共|共|约|大约)[\s,*_:$\"']{0,4}){0,2}"
     rf"(?:us|hk|usd|rmb|rs\.?)?{_CURRENCY}[-+]?{_CURRENCY}(?:\.?[0-9¼½¾⅓⅔⅛]|\\[dt]?frac)"
 )
+_VERB = r"(?:is|equals|was|are|be|becomes|comes\ (?:out\ )?to)"  # "be" stands for would be, should be, turns out to be
+_TAG = r"(?:final[_\s-]?)?answer"
 _MARKER = LazyPattern(
     rf"""
-      (?=[\#\\fa最答<])(?:
-      (?P<hashes>(?<!\#)\#{{4}}(?!\#)(?={_NEAR}|\s*+\Z))(?!\s?[0-9]{{1,2}}[.):]\s{{1,3}}[^\W\d])
+      (?=[\#\\fa最答<\[])(?:
+      (?P<hashes>(?<!\#)\#{{4}}(?!\#)(?:(?={_NEAR})|(?<![^\n]\#{{4}})(?=\s*+\Z))(?!\s?[0-9]{{1,2}}[.):]\s{{1,3}}[^\W\d]))
     | (?P<boxed>\\(?:boxed|fbox)\s?(?:\{{(?!\s?\}})|(?=[0-9])))
     | (?P<final>(?:(?<![a-z])final[\s_*-]{{0,4}}answers?(?![a-z])|最[终終后後](?:的)?(?:答案|结果|結果))
-        (?:{_GAP}\([^()\n]{{0,60}}\))?
-        (?:{_GAP}(?:[:=]|是|为|為){_GAP} | {_GAP}(?:-{{1,2}}(?=\s)|—) | -(?=[0-9])
+        (?:{_GAP}(?:[(\[][^()\[\]\n0-9]{{0,60}}[)\]]|[(\[][^()\[\]\n]{{0,60}}[)\]](?={_GAP}[:=])))?
+        (?:{_GAP}(?:[:=|→⇒]|-{{1,2}}>|是|为|為){_GAP} | {_GAP}(?:-{{1,2}}(?=\s)|—) | -(?=[0-9])
         | (?=[*_\s\#]{{0,8}}(?:\n|\Z)) | (?={_NEAR})))
+    | (?P<tag>(?:<{_TAG}>|\[{_TAG}\])
+        (?:(?={_NEAR})|(?=\s{{0,20}}(?!(?:and|or|tags?)\b)[^\s<\[][^<\[]{{0,1000}}[<\[]/{_TAG})))
     | (?P<phrase>(?:(?<![a-z])(?:answers?|ans)(?![a-z])
-        (?:{_GAP}[:=]|[^\n.:=0-9]{{0,40}}?\b(?:is|equals|was|are)\b:?)
-        |答案?(?:{_GAP}(?:应该是|应为|是|为|為|[:=]))|<answer>)(?={_NEAR})))
+        (?:{_GAP}[:=]|[^\n.:=0-9]{{0,40}}?\b{_VERB}\b:?)
+        |答案?(?:{_GAP}(?:应该是|应为|是|为|為|[:=])))(?={_NEAR})))
     """,
     re.IGNORECASE | re.VERBOSE,
 )
@@ -100,30 +109,17 @@ _LOOSE = LazyPattern(
 )
 _LINE_START = LazyPattern(r"(?:^|\n)[\s>#*_\-0-9.)(]{0,12}$")
 
-_THINK_END = LazyPattern(r"</think(?:ing)?>", re.IGNORECASE)
-_THINK = LazyPattern(r"<think(?:ing)?>", re.IGNORECASE)
-# LaTeX commands, HTML tags and entities carry no number: blank them, at equal length. Separators such as \, stay.
-_MARKUP = LazyPattern(
-    r"<br\s?/?>|\\n(?![a-z])|\\(?![dt]?frac|sqrt|boxed|fbox|times|cdot)[A-Za-z]{1,20}|\\[()\[\]$]"
-    r"|&\#?[A-Za-z0-9]{1,8};|</?(?:b|i|u|p|em|strong|code|div|span)>"
-)
 _DIGIT = LazyPattern(r"[0-9¼½¾⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞]")
 _WORD = LazyPattern(r"\w")
 _BULLET = LazyPattern(r"[\s>*#]{0,12}(?:[-+•*]\s+|\d{1,2}[.)]\s+(?=[^\n]*\d))?")
-_SENTENCE_END = LazyPattern(
-    r"[.。](?=\s|$)|[;!?](?!\s{0,3}[$€£¥]?[-+]?[0-9])|,?\s(?:because|since|where|see)\b", re.IGNORECASE
-)
-_PARENTHESES = LazyPattern(r"\([^()]*\)")
-_OR = LazyPattern(
-    r"(?:\bor\b(?!\s(?:so|more|less|fewer)\b)|或)(?=[^0-9,.;()\n]{0,25}[.\\]?[0-9¼½¾])", re.IGNORECASE
-)
-_EQUALS = LazyPattern(r"[-=]>|[=≈≃→⇒]|\bequals\b|等于", re.IGNORECASE)
-_JOIN = LazyPattern(  # between two numbers: only signs, or a unit and a connector
-    r"[\s,&|、，~*_`$€£¥%+×x·/÷?!;\\{}-]*"
-    r"|\s?(?:to|vs\.?|versus|times|plus|minus|over|by|到|至)\s?"
-    r"|[^0-9\n().]{0,40}?(?:\b(?:or|and)\b|[,&|、，或和及])[^\w\n(]*(?:(?:maybe|perhaps|possibly|about|even|also|x|y)\b[^\w(]*)*",
-    re.IGNORECASE,
-)
+_BRACE = LazyPattern(r"[{}]")
+_TAG_END = LazyPattern(rf"[<\[]/{_TAG}", re.IGNORECASE)
+_LEADS_ON = LazyPattern(
+    r"(?:[:=]|\b(?:is|are|was|be))[ *_]{0,8}$"
+)  # "The total is:", and the number on the next line
+# A line that only frames the next ones: the opening of a code block, the head of a table.
+_FRAME = LazyPattern(r"\s*(?:```|~~~)\s?\w{0,12}\s*|\s*\|[^0-9]*\|\s*")
+_SAFE_BREAK = LazyPattern(r"[^\w.,'’{}\\/^×*+ \u00a0\u2009\u202f-]|[^\W\d_]\s|[\u3400-\u9fff]")
 _BETWEEN = LazyPattern(  # what joins the value of one marker to the next marker
     r"[^0-9\n().,]{0,24}?(?:\b(?:or|and)\b|[,&|/或和及])[\s$*_({\[\\]{0,8}(?:(?:maybe|perhaps|possibly|the|its?)\s){0,2}",
     re.IGNORECASE,
@@ -179,29 +175,18 @@ def find_answer(text: str | None) -> Answer | None:
         raise TypeError(
             f"text must be a string, got {type(text).__name__}; rl_lab.rewards.completion_text reads message lists"
         )
-    clean, offset = _visible(plain(text))
+    shown, places = without_invisible(text)
+    clean, offset = without_reasoning(plain(shown))
     if not _DIGIT.search(clean):
         return None
-    clean = _MARKUP.sub(_blank, clean)
-    found = _marked(clean) or _last_line(clean) or _last_number(clean)
-    token, marker = found
+    clean = without_markup(clean)
+    token, marker = _marked(clean) or _last_line(clean) or _last_number(clean)
     if token is None or token.value is None:
         return None
-    return Answer(canonical(token.value), marker, token.start + offset, token.end + offset)
-
-
-def _visible(text: str) -> tuple[str, int]:
-    """Cut the reasoning block; return the rest and how many characters went before it."""
-    start = 0
-    for match in _THINK_END.finditer(text):
-        start = match.end()
-    opened = _THINK.search(text, start)
-    return text[start : opened.start() if opened else None], start
-
-
-def _blank(match: re.Match[str]) -> str:
-    newline = match[0][:3].lower() == "<br" or match[0] == "\\n"
-    return ("\n" if newline else " ") + " " * (len(match[0]) - 1)
+    start, end = token.start + offset, token.end + offset
+    if places:
+        start, end = places[start], places[end - 1] + 1
+    return Answer(canonical(token.value), marker, start, end)
 
 
 def _marked(text: str) -> tuple[Token | None, str] | None:
@@ -209,12 +194,15 @@ def _marked(text: str) -> tuple[Token | None, str] | None:
     marks = [m for m in _MARKER.finditer(text) if _counts(text, m)]
     if not marks:
         return None
+    strong = next((m.end() for m in marks if m.lastgroup != "phrase"), len(text))
+    text = text[: end_of_turn(text, marks[0].end(), strong)]
+    marks = [m for m in marks if m.end() <= len(text)]
     last = marks[-1]
-    token, name = _read(text, *_region(text, last)), last.lastgroup
+    token, name = read_value(text, *_region(text, last)), last.lastgroup
     for before in reversed(marks[-4:-1]):
         start, end = _region(text, before)
         stop = min(end, last.start())
-        other = _read(text, start, stop)
+        other = read_value(text, start, stop)
         if (
             other
             and _BETWEEN.fullmatch(text, other.end, last.start())
@@ -224,7 +212,7 @@ def _marked(text: str) -> tuple[Token | None, str] | None:
             return None, name  # "\boxed{70} or \boxed{72}": the values of two markers, joined
         if start <= last.start() <= end and before.lastgroup == "final":
             name = "final"
-    return token, "final_answer" if name == "final" else name
+    return token, {"final": "final_answer", "tag": "phrase"}.get(name, name)
 
 
 def _counts(text: str, match: re.Match[str]) -> bool:
@@ -238,12 +226,21 @@ def _counts(text: str, match: re.Match[str]) -> bool:
 
 
 def _region(text: str, match: re.Match[str]) -> tuple[int, int]:
-    """Give the span that belongs to a marker: a box's content, the rest of its line, or the next line with text."""
+    """Give the span that belongs to a marker: what a box or tag holds, the rest of its line, or the next with text."""
     start = match.end()
     if match.lastgroup == "boxed":
         return start, _box_end(text, start)
+    closed = _TAG_END.search(text, start, start + MAX_LINE) if match.lastgroup == "tag" else None
+    if closed:
+        return start, closed.start()
+    if match[0][-1] in "rsRS" and text.startswith("(", start):  # final_answer(72), as an agent's tool call
+        return start + 1, _line_end(text, start, ")")
     end = _line_end(text, start)
-    while not _WORD.search(text, start, end) or text[start:end].rstrip(" *_").endswith(":"):
+    while (
+        not _WORD.search(text, start, end)
+        or _LEADS_ON.search(text, start, end)
+        or _FRAME.fullmatch(text, start, end)
+    ):
         if end >= len(text):
             break
         start = _BULLET.match(text, end + 1).end()
@@ -251,62 +248,19 @@ def _region(text: str, match: re.Match[str]) -> tuple[int, int]:
     return start, end
 
 
-def _line_end(text: str, start: int) -> int:
-    end = text.find("\n", start, start + MAX_LINE)
+def _line_end(text: str, start: int, stop: str = "\n") -> int:
+    end = text.find(stop, start, start + MAX_LINE)
     return min(len(text), start + MAX_LINE) if end < 0 else end
 
 
 def _box_end(text: str, start: int) -> int:
     """Find the brace that closes the box; without one, the box ends with its line."""
-    depth, line = 1, _line_end(text, start)
-    for brace in re.finditer(r"[{}]", text[start:line]):
+    depth = 1
+    for brace in _BRACE.finditer(text, start, start + MAX_LINE):
         depth += 1 if brace[0] == "{" else -1
         if depth == 0:
-            return start + brace.start()
-    return line
-
-
-def _read(text: str, start: int, end: int) -> Token | None:
-    """Read the single value of one marker's span (convention 3 and 4), or None."""
-    first = next(tokens(text, start, end), None)
-    if first is None:
-        return None
-    stop = _SENTENCE_END.search(text, first.end, end)
-    end = stop.start() if stop else end
-    cuts = [start] + [m.start() for m in _OR.finditer(text, start, end)] + [end]
-    found = [_single(text, a, b) for a, b in pairwise(cuts) if next(tokens(text, a, b), None)]
-    same = all(token and token.value is not None and token.value == found[0].value for token in found)
-    return found[0] if same else None
-
-
-def _single(text: str, start: int, end: int) -> Token | None:
-    """Read one alternative: behind its last "=" that has a number, the first number that no other joins."""
-    line = text[start:end]
-    if "(" in line:
-        outside = _PARENTHESES.sub(lambda m: " " * len(m[0]), line)
-        line = outside if next(tokens(outside), None) else line
-    signs = [m.span() for m in _EQUALS.finditer(line)]
-    begins, ends = [0] + [end for _, end in signs], [begin for begin, _ in signs] + [len(line)]
-    token = None
-    for begin, stop in zip(reversed(begins), reversed(ends), strict=True):
-        near = list(islice(tokens(line, begin, stop), 6))
-        if token is None and near:
-            token = _unjoined(line, near)
-            if token and token.value is not None:
-                break
-        elif len(near) == 1 and near[0].value is not None:
-            token = near[0]  # "72 = 48 + 24": the side that is worked out counts
-            break
-    return token and Token(token.value, token.start + start, token.end + start)
-
-
-def _unjoined(text: str, near: list[Token]) -> Token | None:
-    for left, right in pairwise(near):
-        if not _JOIN.fullmatch(text, left.end, right.start):
-            break
-        if left.value is None or left.value != right.value:
-            return None
-    return near[0]
+            return brace.start()
+    return _line_end(text, start)
 
 
 def _last_line(text: str) -> tuple[Token | None, str] | None:
@@ -314,8 +268,9 @@ def _last_line(text: str) -> tuple[Token | None, str] | None:
     text = text.rstrip()
     start = text.rfind("\n") + 1
     match = _LOOSE.search(text, start)
-    token = next(tokens(text, match.end()), None) if match else None
-    return (token, "phrase") if token else None
+    if not match or next(tokens(text, match.end()), None) is None:
+        return None
+    return read_value(text, match.end(), len(text)), "phrase"
 
 
 def _last_number(text: str, window: int = 2000) -> tuple[Token | None, str]:
@@ -323,6 +278,9 @@ def _last_number(text: str, window: int = 2000) -> tuple[Token | None, str]:
     end = len(text)
     while end > 0:
         start = max(0, end - window)
+        if start:  # a window must not begin within a number
+            for match in _SAFE_BREAK.finditer(text, max(0, start - MAX_DIGITS), start):
+                start = match.end()
         # A number may reach beyond its window, so each window is read a little further than it counts.
         found = [t for t in tokens(text, start, min(len(text), end + MAX_DIGITS), floor=0) if t.start < end]
         if found:

@@ -15,6 +15,8 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+_SAME_AS_ACCURACY = ("correctness", "correct", "exact_match")
+
 PATIENCE = 20
 """Steps without a signal that are worth a warning: a few are normal, above all at the start."""
 
@@ -39,18 +41,32 @@ def diagnose(log: Iterable[Mapping[str, Any]], *, patience: int = PATIENCE) -> l
     Raises
     ------
     ValueError
-        If `patience` is below 1.
+        If `patience` is below 1, or no whole number.
+    TypeError
+        If `log` is no sequence of dicts.
 
     Examples
     --------
     >>> diagnose([{"rewards/accuracy": 0.4, "reward_std": 0.3}] * 40)
     []
     """
-    if patience < 1:
-        raise ValueError(f"patience must be at least 1 step, got {patience}; 20 is a usual value")
-    steps = [entry for entry in log if "reward_std" in entry or _rewards(entry)]
+    if not isinstance(patience, int) or patience < 1:
+        raise ValueError(f"patience must be at least 1 step, got {patience!r}; 20 is a usual value")
+    spread = ("reward_std", "frac_reward_zero_std")
+    steps = [entry for entry in _entries(log) if any(key in entry for key in spread) or _rewards(entry)]
     checks = (_no_signal, _only_the_side_show)
     return [text for check in checks if (text := check(steps, patience))]
+
+
+def _entries(log: Any) -> list[Mapping[str, Any]]:
+    entries = list(log) if isinstance(log, Iterable) and not isinstance(log, (Mapping, str)) else [None]
+    for entry in entries:
+        if not isinstance(entry, Mapping):
+            kind = type(log if entry is None else entry).__name__
+            raise TypeError(
+                f"log must be a list of dicts, one per step, got {kind}; trainer.state.log_history is such a list"
+            )
+    return entries
 
 
 def _no_signal(steps: list[Mapping[str, Any]], patience: int) -> str:
@@ -69,27 +85,31 @@ def _causes(steps: list[Mapping[str, Any]]) -> list[str]:
     accuracy = _mean(_flat(steps), "accuracy")
     cut = "" if clipped is None else f" ({clipped:.0%} were cut)"
     paid = {None: "", 0.0: " (accuracy is 0)", 1.0: " (accuracy is 1)"}.get(accuracy, "")
+    unread = (
+        " (a mean reward is NaN: every label of a batch was unusable)" if any(map(_has_nan, steps)) else ""
+    )
     return [
         f"truncation: completions end before the answer{cut}, so raise max_completion_length",
         "marker mismatch: the model answers in one format, the extractor expects another, so read five completions",
-        "labels: the column is missing, wrong or unreadable, so check that your gold solutions are paid 1.0",
+        f"labels: the column is missing, wrong or unreadable{unread}, so check that your gold solutions are paid 1.0",
         f"all-easy or all-hard prompts{paid}: every completion of a group is right, or none is, so mix difficulties",
     ]
 
 
 def _only_the_side_show(steps: list[Mapping[str, Any]], patience: int) -> str:
-    """Find accuracy at 0 while another reward is still earned: the model is learning something else."""
+    """Find accuracy at 0 while another reward, or a fine, still moves: the model is learning something else."""
 
     def side_show(entry: Mapping[str, Any]) -> bool:
         paid = _rewards(entry)
-        return paid.get("accuracy") == 0 and any(value > 0 for value in paid.values())
+        return paid.get("accuracy") == 0 and any(paid.values())
 
     count = _streak(steps, side_show)
     if count < patience:
         return ""
-    others = ", ".join(sorted(name for name, value in _rewards(steps[-1]).items() if value > 0))
+    moving = {name: value for name, value in sorted(_rewards(steps[-1]).items()) if value}
+    others, verb = ", ".join(moving), "paid" if max(moving.values()) > 0 else "fined"
     return (
-        f"accuracy has been 0 for {count} steps while {others} is paid: the model learns {others} and nothing else; "
+        f"accuracy has been 0 for {count} steps while {others} is {verb}: the model learns {others} and nothing else; "
         "check marker and labels, start from easier prompts, or gate the other reward on a correct answer"
     )
 
@@ -99,7 +119,11 @@ def _groups_agree(entry: Mapping[str, Any]) -> bool:
     if share is not None:
         return share >= 1
     std = _number(entry.get("reward_std"))
-    return std is not None and std <= 1e-8
+    if std is not None:
+        return std <= 1e-8
+    # No spread was logged. A reward between 0 and 1 whose mean is one of the two was the same for everyone.
+    paid = _rewards(entry).values()
+    return bool(paid) and all(value in (0.0, 1.0) for value in paid)
 
 
 def _streak(steps: list[Mapping[str, Any]], holds: Any) -> int:
@@ -116,9 +140,13 @@ def _rewards(entry: Mapping[str, Any]) -> dict[str, float]:
     for key, value in entry.items():
         parts = str(key).split("/")
         if parts[0] == "rewards" and len(parts) > 1 and parts[-1] != "std" and _number(value) is not None:
-            name = parts[1].removesuffix("_reward").removeprefix("batch_")
-            found[name] = float(value)
+            name = parts[1].removesuffix("_func").removesuffix("_reward").removeprefix("batch_")
+            found["accuracy" if name in _SAME_AS_ACCURACY else name] = float(value)
     return found
+
+
+def _has_nan(entry: Mapping[str, Any]) -> bool:
+    return any(str(key).startswith("rewards/") and value != value for key, value in entry.items())
 
 
 def _flat(steps: list[Mapping[str, Any]]) -> list[dict[str, float]]:

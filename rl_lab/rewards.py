@@ -25,7 +25,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from rl_lab._completion import completion_text, count_steps, format_ok
-from rl_lab._reward_batch import MISSING, score_batch
+from rl_lab._reward_batch import MISSING, listed, score_batch
 from rl_lab.answers import extract_answer, parse_number, same_number
 
 __all__ = [
@@ -124,7 +124,7 @@ def length_reward(
 def _penalised(completion: Any, target_len: int, alpha: float, floor: float) -> float:
     excess = max(0, len(completion_text(completion)) - target_len)
     # 12 places turn 0.5700000000000001 into 0.57; rounding before the floor keeps the floor exact.
-    return max(float(floor), round(1.0 - alpha * excess, 12))
+    return max(float(floor), round(1.0 - float(alpha) * excess, 12))
 
 
 def step_reward(
@@ -159,7 +159,7 @@ def step_reward(
 
 
 def _step_bonus(completion: Any, beta: float, max_steps: int) -> float:
-    return beta * min(count_steps(completion, max_steps), max_steps)
+    return float(beta) * min(count_steps(completion, max_steps), max_steps)
 
 
 def format_reward(completion: Any, ground_truth: Any = None) -> float:
@@ -213,7 +213,7 @@ def hybrid_reward(
     accuracy = accuracy_reward(completion, ground_truth)
     if not accuracy:
         return accuracy
-    bonus = _step_bonus(completion, beta, max_steps) + format_bonus * format_ok(completion)
+    bonus = _step_bonus(completion, beta, max_steps) + float(format_bonus) * format_ok(completion)
     return max(float(floor), round(_penalised(completion, target_len, alpha, floor) + bonus, 12))
 
 
@@ -297,6 +297,7 @@ def batch_format(completions: Any, **columns: Any) -> list[float | None]:
     >>> batch_format(["Final Answer: 72", "72"])
     [1.0, 0.0]
     """
+    completions = listed("completions", completions)
     return score_batch(format_reward, completions, [None] * len(completions), columns)
 
 
@@ -325,14 +326,17 @@ class Reward:
     """
 
     def __init__(self, name: str, settings: dict[str, float]) -> None:
-        self.name, self.settings = name, settings
+        # Plain numbers: a NumPy scalar would make NumPy rewards, which json.dumps refuses.
+        self.name, self.settings = name, {key: _builtin(value) for key, value in settings.items()}
         defaults = _SCORES[name].__kwdefaults__ or {}
         changed = [
-            f"_{key}_{_written(value)}" for key, value in sorted(settings.items()) if value != defaults[key]
+            f"_{key}_{value!r}" for key, value in sorted(self.settings.items()) if value != defaults[key]
         ]
         self.__name__ = name + "".join(changed)
 
-    def __call__(self, completions: Any, ground_truth: Any = MISSING, **columns: Any) -> list[float | None]:
+    def __call__(
+        self, /, completions: Any, ground_truth: Any = MISSING, **columns: Any
+    ) -> list[float | None]:
         """Score a batch; see :func:`batch_accuracy`."""
         if self.name == "format":
             return batch_format(completions, **columns)
@@ -397,6 +401,6 @@ def _closest(word: str, choices: list[str]) -> str:
     return f"; did you mean {found[0]!r}?" if found else ""
 
 
-def _written(value: float) -> str:
-    """Write 400 and 400.0 alike, and every other number so that it can be told from its neighbours."""
-    return str(int(value)) if value == int(value) else repr(float(value))
+def _builtin(value: Any) -> float:
+    """Turn 400, 400.0 and NumPy's 400 into 400, and any other number into a float that can be told from its like."""
+    return int(value) if value == int(value) else float(value)

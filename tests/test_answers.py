@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from decimal import Decimal
 from pathlib import Path
@@ -94,10 +95,10 @@ CONVENTIONS = {
         r"\boxed{1{,}234}": "1234",
         r"\boxed{1\,234}": "1234",
         r"\boxed{1,\!234}": "1234",
-        "Final Answer: 1 234": None,  # one number or two? Not told, not paid.
+        "Final Answer: 1 234": "1234",  # GSM8K itself writes $80 000, in 56 places
         "Final Answer: 12,34": None,
         "Final Answer: 1,00,000": None,
-        "Final Answer: 1.234,56": None,
+        "Final Answer: 1.234,56": "1234.56",
     },
     "units and currencies": {
         "Final Answer: 72km": "72",
@@ -259,6 +260,89 @@ CONVENTIONS = {
         "<THINK>24</THINK>72": "72",
         "Final Answer: 72\n<think>or 24?": "72",
     },
+    "what the model goes on to say": {
+        "#### 18\nQuestion: Tom has 3.\n#### 3": "18",
+        "The answer is 18.\nQ: and in all?\nThe answer is 72.": "72",
+        "Answer: 24 in May\nQuestion: total?\nAnswer: 72": "72",
+        "Final Answer: 18\n\nHuman: and 2+3?\nAssistant: Final Answer: 5": "18",
+        "Final Answer: 18\n\n## Question 2\nTom has 3\nFinal Answer: 3": "18",
+        "最终答案：18\n\n问题：小明有3个\n最终答案：3": "18",
+        "Final Answer: 51\nQuestion to myself: the coupon?\nFinal Answer: 46": "46",
+        "Question: how many?\nFinal Answer: 72": "72",
+        "[INST] hi [/INST] Final Answer: 72": "72",
+    },
+    "blocks of other names": {
+        "<scratchpad>Final Answer: 24</scratchpad>72": "72",
+        "<analysis>Final Answer: 24</analysis>72": "72",
+        "<seed:think>Final Answer: 24</seed:think>72": "72",
+        "24</reasoning>72": "72",
+        "<reasoning>Final Answer: 24": None,
+        "Final Answer: 72 <reasoning>as 24 + 48</reasoning>": "72",
+    },
+    "tags": {
+        "<answer>\nShe has\n18 eggs\n</answer>\n2": "18",
+        "<answer>18</answer><answer>20</answer>": "20",
+        "<answer>70 or 72</answer>": None,
+        "<answer>48 + 24</answer>": None,
+        "[ANSWER]18[/ANSWER] 2": "18",
+        "It is 72 <answer></answer>": "72",
+        "Put it between <answer> and </answer>: 72": "72",
+        "I use <answer> tags. It is 72": "72",
+        '{"answer": {"value": 18}, "n": 2}': "18",
+    },
+    "struck out, framed, or on the next line": {
+        "Final Answer: <del>90</del> 91": "91",
+        r"Final Answer: \cancel{90} 91": "91",
+        "~~Final Answer: 90~~\nThe total is 91": "91",
+        "Final Answer:\n~~~\n72\n~~~": "72",
+        "Final Answer:\n| Item | Value |\n|:---|---:|\n| Total | 18 |": "18",
+        "| Item | Final Answer |\n|---|---|\n| total | 72 |": "72",
+        "Final Answer:\n\\begin{aligned}\n91\n\\end{aligned}": "91",
+        "Final Answer:\nThe total is\n72": "72",
+        "The answer must be 18. 2 checks": "18",
+        "The answer comes out to 18. 2 checks": "18",
+        "Final Answer (72)": "72",
+        "Final Answer (in 2 decimals): 72.00": "72",
+    },
+    "groups that are none, names that are no numbers": {
+        "Final Answer: $1 234.50": "1234.5",
+        "Final Answer: 12 500 €": "12500",
+        "Final Answer: 1.234.567": "1234567",
+        "Final Answer: 31,50 EUR": "31.5",
+        "Final Answer: 0,123": None,
+        "12 200-kilobyte videos": "200",
+        "Final Answer: 1a2b": None,
+        "Final Answer: 5h30": None,
+        "Final Answer: 5m2": "5",
+        "Final Answer: 18^{th}": "18",
+        "Final Answer: 3 pies": "3",
+        "Final Answer: 2 pi": None,
+        "Final Answer: 72 ± 2": None,
+        "Final Answer: +/- 8": None,
+        "Final Answer: 18 (±0.5)": "18",
+        "Final Answer: 1.5×10⁻³": "0.0015",
+        "Final Answer: approx.18": "18",
+    },
+    "one quantity in two numbers": {
+        "Final Answer: 5h 30m": None,
+        "Final Answer: 3 dollars 50 cents": None,
+        "Final Answer: 5小时30分钟": None,
+        "Final Answer: 5 feet 6 inches": None,
+        "Final Answer: 3 lbs 4 oz": None,
+        "Final Answer: 18 hours in 7 days": "18",
+        "Final Answer: 2 hours per 3 days": "2",
+        "Over the next 2 days, 2 inches melted. Final Answer: 2 days, 2 inches": "2",
+    },
+    "hedges, and what is none": {
+        "Final Answer: 70, otherwise 72": None,
+        "Final Answer: 70; or 72": None,
+        "Final Answer: 70 through 72": None,
+        "Final Answer: 70与72": None,
+        "Final Answer: 70 eggs + 72 eggs": None,
+        "Final Answer: 72 or older": "72",
+        "Final Answer: 72 < 80": "72",
+        "Final Answer: (a) 72": "72",
+    },
     "no number at all": {"": None, " ": None, "x2 and Q3": None, "...,,,": None, "Final Answer: n/a": None},
     "labels are not answers": {
         "Step 1: 48/2 = 24. Step 2: then we add the two mon": "24",
@@ -305,9 +389,36 @@ def test_positions_point_into_the_text_as_it_was_written():
     assert answer.value == "-1234.5"
 
 
-def test_the_last_number_is_found_wherever_the_reading_windows_fall():
-    for size in range(1980, 2010):
-        assert extract_answer("共付了-1234.5元" + "谢" * size) == "-1234.5"
+@pytest.mark.parametrize(
+    ("number", "value"),
+    [
+        ("-1234.5", "-1234.5"),
+        ("1,234,567", "1234567"),
+        ("1 234 567", "1234567"),
+        (r"\frac{3}{4}", "0.75"),
+        ("1 1/2", "1.5"),
+        ("1.5 × 10^3", "1500"),
+    ],
+)
+def test_the_last_number_is_found_wherever_the_reading_windows_fall(number, value):
+    for size in range(1970, 2010):
+        assert extract_answer(f"共付了{number}元" + "谢" * size) == value
+
+
+def test_invisible_characters_are_counted_in_the_positions():
+    text = "\u200bFinal\u200b Answer: 7\u200b2\u200b!"
+    answer = find_answer(text)
+    assert text[answer.start : answer.end] == "7\u200b2"
+
+
+def test_gsm8k_groups_56_numbers_by_a_plain_space(gsm8k_dir):
+    spaced = re.compile(r"(?<![\d.,/])\d{1,3}(?: \d{3})+(?![\d,/.]|-[a-z])")
+    grouped = []
+    for name in ("train.jsonl", "test.jsonl"):
+        for line in (gsm8k_dir / name).read_text(encoding="utf-8").splitlines():
+            grouped += [number for text in json.loads(line).values() for number in spaced.findall(text)]
+    assert len(grouped) == 56
+    assert all(canonical(parse_number(text)) == text.replace(" ", "") for text in grouped)
 
 
 def test_a_completion_that_is_no_text_is_a_programming_error():
@@ -325,6 +436,7 @@ def test_a_completion_that_is_no_text_is_a_programming_error():
     ("label", "value"),
     [
         ("72", "72"), (" $1,234 ", "1234"), ("(72)", "72"), ("72 clips", "72"), ("US$ 5", "5"), ("25%", "25"),
+        ("1 234", "1234"), ("1.234,56", "1234.56"), ("7\u200b2", "72"),
         (72, "72"), (72.5, "72.5"), (Decimal("72.50"), "72.5"), (-0.0, "0"), ("−7", "-7"), ("３／４", "0.75"),
     ],
 )  # fmt: skip
@@ -335,7 +447,7 @@ def test_labels_are_read_as_numbers(label, value):
 @pytest.mark.parametrize(
     "label",
     ["", " ", "nan", "inf", "-Infinity", "1e999", "70 or 72", "x = 72", "#### 72", "Step 3", "9" * 5000, None, True,
-     float("nan"), float("inf"), Decimal("sNaN"), Decimal("1e400"), [72], object()],
+     b"72", float("nan"), float("inf"), Decimal("sNaN"), Decimal("1e400"), [72], object()],
 )  # fmt: skip
 def test_what_is_not_one_finite_number_is_no_label(label):
     assert parse_number(label) is None
@@ -402,6 +514,15 @@ def test_any_text_is_safe(text):
         assert 0 <= answer.start < answer.end <= len(text)
 
 
+@given(noise, st.lists(st.integers(0, 80), max_size=8))
+@few
+def test_characters_that_nobody_sees_change_no_answer(text, places):
+    marked = text
+    for place in places:
+        marked = marked[:place] + "\u200b" + marked[place:]
+    assert extract_answer(marked) == extract_answer(text)
+
+
 @given(noise)
 @few
 def test_positions_survive_the_mapping_to_ascii(text):
@@ -421,6 +542,8 @@ ATTACKS = [
     "A", "9", "1 ", "x2 ", "Final Answer: 1 ", "final answer ", "the answer is ", "answer: ", "#", "#### ", "\\boxed{",
     "\n", " ", "1,", "\\frac{1", "<think>", "</think>", "*", "Final Answer:\n", "1/", "1:", "答案", "７", "\\", "<",
     "1.", "1e", "Final Answer: a:\n", "9x", "&", "١", "answer is is ", "step 1 ",
+    "<answer>", "<answer>1", "[answer]a", "<reasoning>", "</reasoning>", "~~", "~~1", "\u200b", "1 000", "1.000",
+    "1,00", "\nQuestion:", "#### 1\nQ: ", "|", "｜", "1x", "±", "1 hour ",
 ]  # fmt: skip
 ANSWER_ATTACKS = [
     "(",

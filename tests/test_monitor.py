@@ -57,7 +57,31 @@ def test_other_log_entries_and_missing_numbers_are_passed_over():
     assert diagnose([{"rewards/accuracy/mean": math.nan, "reward_std": math.nan}] * 30) == []
 
 
+def test_without_a_logged_spread_a_mean_at_the_end_of_the_range_tells_the_same():
+    assert "20 steps" in diagnose([{"rewards/accuracy": 0.0, "rewards/format": 1.0}] * 20)[0]
+    assert diagnose([{"rewards/accuracy": 0.5, "rewards/format": 1.0}] * 20) == []
+    assert diagnose([{"frac_reward_zero_std": 1.0, "reward": 0.3}] * 20)
+
+
+def test_a_nan_mean_points_at_the_labels():
+    (text,) = diagnose([{"rewards/accuracy/mean": math.nan, "reward_std": 0.0}] * 20)
+    assert "unreadable (a mean reward is NaN: every label of a batch was unusable)" in text
+
+
+def test_a_fine_that_acts_alone_is_named_too():
+    log = [{"rewards/correctness_reward_func/mean": 0.0, "rewards/length/mean": -0.3, "reward_std": 0.2}] * 20
+    assert "accuracy has been 0 for 20 steps while length is fined" in diagnose(log)[0]
+
+
+@pytest.mark.parametrize("log", [None, 5, {"reward_std": 0.0}, ["loss"], "log"])
+def test_what_is_no_log_is_named(log):
+    with pytest.raises(TypeError, match="log must be a list of dicts, one per step, got"):
+        diagnose(log)
+
+
 def test_patience_is_checked():
+    with pytest.raises(ValueError, match=r"patience must be at least 1 step, got 2\.5"):
+        diagnose([], patience=2.5)
     assert diagnose([step()] * 3, patience=3)
     with pytest.raises(ValueError, match="patience must be at least 1 step, got 0"):
         diagnose([], patience=0)

@@ -247,6 +247,15 @@ def test_a_completion_of_another_kind_is_a_programming_error():
     assert completion_text({"role": "assistant", "content": "72"}) == "72"
 
 
+def test_a_message_without_text_is_an_error_and_not_a_silent_zero():
+    with pytest.raises(
+        TypeError, match="must have the keys 'role' and 'content', got from, value; rename them"
+    ):
+        batch_accuracy([[{"from": "gpt", "value": "Final Answer: 72"}]], ["72"])
+    for silent in ({"tool_calls": [{}]}, {"reasoning_content": "Final Answer: 72"}, {}):
+        assert completion_text([{"role": "assistant", **silent}]) == ""
+
+
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
@@ -263,6 +272,9 @@ def test_a_completion_of_another_kind_is_a_programming_error():
         (lambda: batch_accuracy("abc", ["1"] * 3), TypeError, "completions must be a list .* got str"),
         (lambda: batch_accuracy(["a", "b"], "12"), TypeError, "ground_truth must be a list .* got str"),
         (lambda: batch_accuracy([], ["1"]), ValueError, "0 completions and 1 labels"),
+        (lambda: batch_accuracy(["a"], None), TypeError, "ground_truth must be a list .* got NoneType"),
+        (lambda: batch_format(c for c in "ab"), TypeError, r"completions must be a list .* a generator in list\("),
+        (lambda: batch_format(None), TypeError, "completions must be a list .* got NoneType"),
     ],
 )  # fmt: skip
 def test_errors_say_what_and_what_next(call, error, message):
@@ -289,6 +301,38 @@ def test_settings_reach_the_reward_and_its_name():
     assert make_reward("length", target_len=200.0).__name__ == make_reward("length").__name__ == "length"
     assert repr(pickle.loads(pickle.dumps(reward))) == "<reward length_alpha_0.002_target_len_400>"
     assert make_reward("format")(["Final Answer: 1"], ["2"]) == [1.0]
+
+
+def test_numbers_of_other_libraries_become_plain_ones():
+    np = pytest.importorskip("numpy", reason="NumPy is not installed")
+    long = lab.SAMPLES[1].text
+    for alpha in (np.float32(0.002), np.float64(0.002)):
+        paid = [
+            length_reward(long, "55", alpha=alpha),
+            hybrid_reward(long, "55", alpha=alpha, beta=np.float32(0.05)),
+        ]
+        assert {type(reward) for reward in paid} == {float}
+    reward = make_reward("length", target_len=np.int64(400))
+    assert reward.__name__ == "length_target_len_400"
+    assert json.dumps(reward.settings) == '{"target_len": 400}'
+    labels = np.array([72, 70])
+    assert batch_accuracy(np.array(["Final Answer: 72"] * 2), labels) == [1.0, 0.0]
+    exact = "Final Answer: 1152921504606846977"
+    assert batch_accuracy([exact] * 3, [np.int64(2**60 + 1), np.int64(2**60), np.bool_(True)]) == [
+        1.0,
+        0.0,
+        None,
+    ]
+    with pytest.raises(TypeError, match="ground_truth must be a list"):
+        batch_accuracy(["a"], np.array(72))
+
+
+def test_any_name_of_a_column_is_absorbed():
+    names = ("self", "name", "settings", "score", "rewards", "limit", "alpha", "text")
+    paid = make_reward("length")(
+        completions=["Final Answer: 1"], ground_truth=["1"], **{n: ["x"] for n in names}
+    )
+    assert paid == [1.0]
 
 
 def test_unusable_labels_are_counted_not_hidden(caplog):
