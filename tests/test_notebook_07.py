@@ -59,6 +59,18 @@ def test_the_pages_formulas_are_the_labs(page):
             assert page["step_pay"](s.text, gate=gate) == lab.textbook_steps(s.text, s.correct, gate=gate)
 
 
+def test_numbers_in_the_text_about_the_first_offer(page, prose):
+    first = page["offer"]()
+    assert first["reward"] == pytest.approx([1.2, 0.77, -0.211, 0])
+    assert first["right before wrong"] == "yes"
+    dear = page["offer"](alpha=0.0025, beta=0.0)
+    assert dear["reward"][1] == pytest.approx(-0.075)
+    assert (dear["right before wrong"], dear["not right, paid most"]) == ("no", 0)
+    assert "the long right completion falls to −0.075" in prose
+    assert page["offer"](beta=0.3)["reward"][2] == pytest.approx(0.789)
+    assert "the long *wrong* one earns 0.789" in prose
+
+
 def test_numbers_in_the_text_about_length(page, prose):
     assert 'saying "I am not sure" earns 0' in prose
     assert "earns −0.4110" in prose

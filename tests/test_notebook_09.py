@@ -58,11 +58,16 @@ def test_the_table_of_ranks_is_computed(prose):
 
 
 def test_the_figure_of_one_matrix_counts_as_the_package_does(page):
-    shown = page["one_matrix"](d=4096, k=1024, r=64, alpha=32)
+    shown = page["one_matrix"](d=4096, k=1024, r=64)
     assert shown["trained"] == lora.lora_params(4096, 1024, 64)
     assert shown["full"] == lora.full_finetune_params(4096, 1024)
-    assert shown["factor"] == lora.scaling(32, 64)
     assert shown["LoRA"][shown["x"].index(64)] == shown["you"][1] == shown["trained"]
+
+
+def test_the_first_figure_opens_on_what_the_text_below_it_says(page, prose):
+    shown = page["one_matrix"]()
+    assert f"{shown['trained']:,} numbers in place of {shown['full']:,}" in prose
+    assert f", {shown['times fewer']:.0f} times fewer. How can so few" in prose
 
 
 def test_the_lines_cross_at_half_the_side_of_a_square(page, prose):
