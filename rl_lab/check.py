@@ -212,7 +212,9 @@ class Probe:
                 "Nothing was returned yet: " + why if called.endswith(")") else "Your turn: put a value in."
             )
             raise _Stop(Finding(called, "nothing yet", "", open_why))
-        raise _Stop(Finding(called, _show(got), _show(expect), _hint_for(got, hints, tol) or why))
+        hint = _hint_for(got, hints, tol)
+        # A hint says what went wrong; showing the solution beside it would end the thinking it asks for.
+        raise _Stop(Finding(called, _show(got), "" if hint else _show(expect), hint or why))
 
 
 def exercise(number: str, title: str) -> Callable[[Test], Test]:

@@ -137,6 +137,15 @@ def _(answer: Any, t: Probe) -> None:
         expected="return 1, (True, False)",
         why="What was right before must stay right: 0.1 + 0.1 + 0.8, ended by the answer.",
     )
+    for text in ("155", "5.55"):
+        total, ends, _ = _play(answer, t, [("answer", f"{text} yuan")])
+        t.that(
+            abs(total) < 1e-9 and ends[-1][0],
+            f'answer("{text} yuan")',
+            came_back=f"return {total:.4g}, (terminated, truncated) = {ends[-1]}",
+            expected="return 0, (True, False)",
+            why="The text contains 55 and does not say 55: extract one number and compare numbers, as in 4.3.",
+        )
     total, ends, _ = _play(answer, t, [("calc", "80*0.75")] * 3)
     t.that(
         abs(total - 0.1) < 1e-9,
