@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import math
 import runpy
 
 import pytest
+import torch
 
 from rl_lab import grpo
+from rl_lab.check import check
+from rl_lab.exercises.ch11 import ILLNESSES
+from rl_lab.exercises.ch11 import RUNS as QUIZ
 from rl_lab.grpo import aggregate, clipped_objective, grpo_advantages, grpo_loss, kl_k1, kl_k2, kl_k3, ratio
+from rl_lab.train import mini_grpo
+from rl_lab.train.seeds import read_record
 from tests.notebooks import PATHS, read, tags
 from tests.tables import markdown_of, tables
+from tools import record_11
+from tools.record_11 import RUNS as RECORDS
 
 
 @pytest.fixture(scope="module")
@@ -238,7 +248,7 @@ def test_batch_pictures(ns):
 
 
 def test_the_tool_s_tokens_do_not_count(ns):
-    assert aggregate([[0.2, 0.2, 9.9, 9.9, 0.2]], ns["written_by_tool"], "dapo") == pytest.approx(0.2)
+    assert aggregate([[0.2, 0.2, 9.9, 9.9, 0.2]], ns["by_the_model"], "dapo") == pytest.approx(0.2)
 
 
 def test_numbers_in_the_solutions():
@@ -260,3 +270,152 @@ def test_the_heading_counts_the_lines_of_the_training_loop(notebook, text):
     body = source[source.index("def train") : source.index("return history")].splitlines()
     assert len(body) == 18  # the last, cut line is the one with the return
     assert "GRPO in eighteen lines" in text
+
+
+def test_one_step_on_real_tensors(ns):
+    paid, push, batch, mine, slopes = (ns[k] for k in ("paid", "push", "batch", "mine", "slopes"))
+    assert len(paid) == 8
+    assert set(paid) == {0.0, 1.0}, "a group with a spread"
+    assert push.tolist() == pytest.approx(grpo_advantages(paid), abs=1e-3)
+    right = ns["episodes"][ns["right"]]
+    assert len(right.own) > 40
+    assert sum(right.own) < len(right.own) / 2
+    assert int(batch.mask[ns["right"]].sum()) == sum(right.own)
+    assert torch.exp(ns["new"].detach() - ns["old"])[mine].unique().tolist() == [1.0]
+    assert ns["value"].item() < 0
+    assert ns["value"].item() == pytest.approx(ns["by_lengths"].item(), abs=1e-5)
+    assert ns["kl_now"].item() == 0
+    assert slopes.unique().numel() == 3
+    assert slopes[~mine].abs().max() == 0, "no push on the tool's tokens"
+    assert torch.allclose(slopes, ns["by_hand_now"], atol=1e-6)
+
+
+def test_the_step_makes_rewarded_completions_likelier(ns):
+    for factor, reward in zip(ns["times"].tolist(), ns["paid"], strict=True):
+        assert factor > 1 if reward else factor < 1
+    assert ns["kl_then"].item() > 0
+    assert ns["asleep"].any(), "on the second pass the clip acts"
+    rewards = [step["reward"] for step in ns["log_of_steps"]]
+    assert sum(rewards[-4:]) > sum(rewards[:4])
+
+
+def test_the_hand_written_loop_is_about_a_hundred_lines():
+    source = inspect.getsource(mini_grpo)
+    lines = {i for i, line in enumerate(source.splitlines(), 1) if line.strip() and line.strip()[0] != "#"}
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node):
+            lines -= set(range(node.body[0].lineno, node.body[0].end_lineno + 1))
+    assert 85 <= len(lines) <= 115
+
+
+@pytest.fixture(scope="module")
+def runs():
+    return {name: read_record(f"11_{name}") for name in record_11.PLANS}
+
+
+def test_each_record_says_how_it_was_made(runs):
+    for name, run in runs.items():
+        plan, settings = record_11.PLANS[name], run["settings"]
+        assert run["command"] == f"python -m tools.record_11 {name}"
+        assert (settings["learning_rate"], settings["beta"]) == (plan.learning_rate, plan.beta)
+        assert settings["reward"] == [plan.reward]
+        assert len(run["steps"]) == record_11.STEPS == 40
+        assert set(run["versions"]) >= {"torch", "trl", "transformers"}
+        assert (RECORDS / f"11_{name}.json").stat().st_size < 120_000
+    rates = [runs[name]["settings"]["learning_rate"] for name in ("kl", "healthy")]
+    assert rates[0] / rates[1] == pytest.approx(30), "thirty times"
+
+
+def mean(values):
+    return sum(values) / len(values)
+
+
+def signs(run):
+    """The illness that the curves show, by the rules of the chapter's table."""
+    c = run["curves"]
+    if mean(c["frac_reward_zero_std"]) > 0.95:
+        return "no spread"
+    if max(c["kl"]) > 1:
+        return "KL blown up"
+    rise = mean(c["reward"][-5:]) - mean(c["reward"][:5])
+    return "healthy" if rise > 0 and c["held-out accuracy"][-1] > 0.9 else "reward hacked"
+
+
+def test_the_curves_show_the_illness_that_was_made(runs):
+    shown = {name: signs(run) for name, run in runs.items()}
+    assert [shown[n] for n in ("healthy", "kl", "no_spread", "hacked")] == list(ILLNESSES)
+    assert {f"quiz_{k.lower()}": right for k, (right, _) in QUIZ.items()} == {
+        name: shown[name] for name in shown if name.startswith("quiz")
+    }
+
+
+def test_the_healthy_run_as_read(runs, text):
+    c = runs["healthy"]["curves"]
+    assert (runs["healthy"]["results"]["accuracy_before"], c["held-out accuracy"][-1]) == (0.09, 1)
+    assert "from 9 % to 100 %" in text
+    assert [round(c["completions/mean_length"][i]) for i in (0, -1)] == [5, 20]
+    assert max(c["kl"]) < 0.1
+    assert max(c["completions/clipped_ratio"]) < 0.02
+    leap = {e["step"]: e["accuracy"] for e in runs["healthy"]["held_out"]}
+    assert (leap[4] < 0.15, leap[12] > 0.9) == (True, True), "it leaps between steps 4 and 12"
+    assert c["entropy"][-1] < 0.2 * c["entropy"][0]
+    silent = c["frac_reward_zero_std"]
+    assert 0 in silent
+    assert silent[-1] > silent[0]
+    assert c["reward"][-1] > 0.9
+
+
+def test_the_three_ill_runs_as_read(runs, text):
+    blown, flat, hacked = (runs[name]["curves"] for name in ("kl", "no_spread", "hacked"))
+    healthy = runs["healthy"]["curves"]
+    assert mean(blown["reward"][6:]) < 0.1
+    assert blown["kl"][1] > 10 * max(healthy["kl"]), (
+        "at step 2 it is more than ten times what the healthy run ever reaches"
+    )
+    assert 0.1 < max(blown["completions/clipped_ratio"]) < 0.3
+    assert any("2+2===" in sample["completion"] for sample in runs["kl"]["samples"])
+    assert mean(blown["frac_reward_zero_std"][6:]) > 0.7
+    assert max(blown["held-out accuracy"]) < 0.2
+    for name in ("reward", "reward_std", "grad_norm", "kl"):
+        assert set(flat[name]) == {0}
+    assert set(flat["frac_reward_zero_std"]) == {1}
+    assert hacked["reward"][-1] > hacked["reward"][0] + 0.3
+    assert hacked["completions/mean_length"][-1] < 0.5 * hacked["completions/mean_length"][0]
+    assert hacked["held-out accuracy"][0] > 0.9
+    assert hacked["held-out accuracy"][-1] < 0.3
+    assert hacked["entropy"][-1] > hacked["entropy"][0]
+    assert mean(hacked["frac_reward_zero_std"]) < 0.3
+    assert max(hacked["completions/clipped_ratio"]) < 0.05
+    assert max(healthy["kl"]) < max(hacked["kl"]) < 1
+    assert "right one of twenty" in text
+    assert 0 - 0.1 * 3 > 1 - 0.1 * 20, "a wrong answer of three tokens earns more than a right one of twenty"
+
+
+def test_what_the_monitor_said(runs):
+    assert runs["healthy"]["warnings"] == []
+    assert runs["kl"]["warnings"][0].startswith("kl is ")
+    assert runs["no_spread"]["warnings"][0].startswith("no learning signal")
+    assert runs["hacked"]["warnings"][0].startswith("the reward rises while accuracy")
+
+
+def test_the_quiz_answers_every_wrong_name_with_a_clue():
+    names = {letter: right for letter, (right, _) in QUIZ.items()}
+    assert check("11.4", names).passed
+    for letter, (right, clues) in QUIZ.items():
+        assert set(clues) == set(ILLNESSES) - {right}
+        for wrong in clues:
+            finding = check("11.4", names | {letter: wrong}).finding
+            assert finding.called == f"run {letter}"
+            assert finding.why == clues[wrong]
+            assert right not in (finding.expected, finding.came_back)
+    assert "one of healthy" in check("11.4", names | {"B": "ill"}).finding.expected
+    assert not check("11.4", None).passed
+
+
+def test_numbers_in_the_solution_of_the_quiz(runs, text):
+    a, b, d = (runs[f"quiz_{letter}"]["curves"] for letter in ("a", "b", "d"))
+    assert [round(100 * a["held-out accuracy"][i]) for i in (0, -1)] == [99, 11]
+    assert "falls from 99 % to 11 %" in text
+    assert min(b["reward"]) > 0.98
+    assert max(abs(x - 0.12) for x in b["held-out accuracy"]) < 0.05
+    assert d["kl"][1] > 1

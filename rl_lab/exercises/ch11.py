@@ -1,4 +1,4 @@
-"""Exercises of chapter 11: group advantages, the clip, and groups that are found by prompt."""
+"""Exercises of chapter 11: group advantages, the clip, and illnesses read from curves."""
 
 from __future__ import annotations
 
@@ -97,42 +97,65 @@ def _(answer: Any, t: Probe) -> None:
     )
 
 
-@exercise("11.4", "Find groups by prompt")
+ILLNESSES = ("healthy", "KL blown up", "no spread", "reward hacked")
+
+
+@exercise("11.4", "Name the illness")
 def _(answer: Any, t: Probe) -> None:
-    t.call(
-        answer,
-        [1, 0, 1, 1],
-        ["A", "A", "B", "B"],
-        expect=[0.5, -0.5, 0.0, 0.0],
-        why="A has one success of two, mean 0.5. B is all right, mean 1.",
-        hints={
-            (0.25, -0.75, 0.25, 0.25): "That is the mean of the whole batch. Each prompt has its own mean."
+    t.that(
+        isinstance(answer, dict) and set(answer) == set("ABCD"),
+        "illness",
+        came_back=repr(answer)[:120],
+        expected='a dict with the keys "A", "B", "C", "D"',
+        why="One name for each of the four runs.",
+    )
+    for letter, (right, clues) in RUNS.items():
+        name = answer[letter]
+        t.that(
+            name in ILLNESSES,
+            f"run {letter}",
+            came_back="nothing yet" if name is None else repr(name)[:60],
+            expected=f"one of {', '.join(ILLNESSES)}",
+            why="Look at the reward first, then at the silent groups, then at the KL; last at the held-out accuracy.",
+        )
+        t.that(name == right, f"run {letter}", came_back=repr(name), why=clues.get(name, ""))
+
+
+# For each run its name, and what speaks against each other name: which curve, and where to look on it.
+RUNS: dict[str, tuple[str, dict[str, str]]] = {
+    "A": (
+        "reward hacked",
+        {
+            "healthy": "The reward rises, as in a healthy run. What does the held-out accuracy do meanwhile?",
+            "KL blown up": "A blown-up KL takes the reward down with it. Here the reward rises.",
+            "no spread": "In silent groups nothing moves. Here reward and length do, and few groups are silent.",
         },
-    )
-    t.call(
-        answer,
-        [1, 1, 0, 1],
-        ["A", "B", "A", "B"],
-        expect=[0.5, 0.0, -0.5, 0.0],
-        why="The same groups, interleaved: look at the prompt, and keep the order of the input.",
-        hints={
-            (
-                0.0,
-                0.0,
-                -0.5,
-                0.5,
-            ): "Neighbours were taken for a group. Collect the rewards of each prompt instead.",
-            (0.5, -0.5, 0.0, 0.0): "Right numbers, wrong order: return them in the order of the input.",
+    ),
+    "B": (
+        "no spread",
+        {
+            "healthy": "The reward is high, but did it rise? Look at the silent groups and the held-out accuracy.",
+            "KL blown up": "Read the scale of the KL axis: how far has this policy moved from its start?",
+            "reward hacked": "A hacked reward rises. Read the scale of this one, then look at the silent groups.",
         },
-    )
-    t.call(
-        answer,
-        [0, 1, 2, 3, 4, 5],
-        ["C", "A", "C", "A", "C", "A"],
-        expect=[-2.0, -2.0, 0.0, 0.0, 2.0, 2.0],
-        why="Groups may have any size: C has 0, 2, 4 and A has 1, 3, 5.",
-    )
-    t.call(answer, [], [], expect=[], why="No completions, no advantages.")
+    ),
+    "C": (
+        "healthy",
+        {
+            "KL blown up": "Read the scale of the KL axis and compare with run D. And what does the reward do?",
+            "no spread": "Silent groups at the end are no illness if the reward is high by then. Look at the start.",
+            "reward hacked": "Completions grow longer here, but do they earn it? Look at the held-out accuracy.",
+        },
+    ),
+    "D": (
+        "KL blown up",
+        {
+            "healthy": "Look at the reward after the first steps, and at the scale of the KL axis.",
+            "no spread": "Most groups are silent, but not from the first step. What came before? Look at the KL.",
+            "reward hacked": "A hacked reward rises. Look at what this one does in the first steps.",
+        },
+    ),
+}
 
 
 def _is_group(group: Any) -> bool:
