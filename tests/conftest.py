@@ -9,6 +9,9 @@ from pathlib import Path
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
+import subprocess  # noqa: E402
+import sys  # noqa: E402
+
 import pytest  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -47,3 +50,17 @@ def site() -> Path:
     if not (folder / "index.html").is_file():
         pytest.fail("the site is not built: run `make book` (or `make test`, which does)")
     return folder
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """One headless Chromium for all browser tests of a process: the machine's, or Playwright's, installed if missing."""
+    playwright = pytest.importorskip("playwright.sync_api")
+    from tests.explore.browser import executable, launch
+
+    with playwright.sync_playwright() as p:
+        if executable() is None and not Path(p.chromium.executable_path).is_file():
+            subprocess.run([sys.executable, "-m", "playwright", "install", "chromium"], check=True)
+        browser = launch(p)
+        yield browser
+        browser.close()

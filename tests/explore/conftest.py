@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from tests.explore import figures
-from tests.explore.browser import launch, offline
+from tests.explore.browser import offline
 
 
 @dataclass
@@ -17,15 +17,6 @@ class Opened:
     page: object
     refused: list[str]
     complaints: list[str] = field(default_factory=list)
-
-
-@pytest.fixture(scope="session")
-def chromium():
-    playwright = pytest.importorskip("playwright.sync_api")
-    with playwright.sync_playwright() as p:
-        browser = launch(p)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

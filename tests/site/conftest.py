@@ -30,15 +30,10 @@ class Visit:
         self.page.evaluate("document.documentElement.dataset.theme = 'dark'")
 
 
-@pytest.fixture(scope="session")
-def browser():
-    playwright = pytest.importorskip("playwright.sync_api")
-    from tests.explore.browser import launch
-
-    with playwright.sync_playwright() as p:
-        chromium = launch(p)
-        yield chromium
-        chromium.close()
+@pytest.fixture
+def browser(chromium):
+    """Return the one browser of this test process."""
+    return chromium
 
 
 @pytest.fixture
