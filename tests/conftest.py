@@ -54,7 +54,7 @@ def site() -> Path:
 
 @pytest.fixture(scope="session")
 def chromium():
-    """One headless Chromium for all browser tests of a process: the machine's, or Playwright's, installed if missing."""
+    """Start one headless Chromium for a test process: the machine's, or Playwright's, installed if missing."""
     playwright = pytest.importorskip("playwright.sync_api")
     from tests.explore.browser import executable, launch
 
