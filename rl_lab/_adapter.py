@@ -54,10 +54,14 @@ def scaling(alpha: float, r: int, rslora: bool = False) -> float:
     """
     if isinstance(alpha, bool) or not isinstance(alpha, numbers.Real):
         raise TypeError(f"alpha must be a number, got {alpha!r}; pass for instance 16")
-    if not (math.isfinite(alpha) and alpha > 0):
-        raise ValueError(f"alpha must be a finite number above 0, got {alpha}; pass for instance 16")
     rank = whole_number("r", r)
-    return float(alpha) / (math.sqrt(rank) if rslora else rank)
+    try:
+        factor = float(alpha) / (math.sqrt(rank) if rslora else rank)
+    except OverflowError:  # a whole number beyond the range of floats
+        raise ValueError("alpha and r must fit a float; pass for instance 16 and 8") from None
+    if not (math.isfinite(factor) and alpha > 0):
+        raise ValueError(f"alpha must be a finite number above 0, got {alpha}; pass for instance 16")
+    return factor
 
 
 def merge(
@@ -88,6 +92,8 @@ def merge(
     ------
     ValueError
         If the shapes do not fit; the message gives all of them.
+    TypeError
+        If a matrix is no list of rows.
 
     Examples
     --------
@@ -161,6 +167,8 @@ def _check_shapes(W: Matrix, A: Matrix, B: Matrix, r: int | None) -> int:
 
 
 def _shape(name: str, matrix: Matrix) -> tuple[int, int]:
+    if not hasattr(matrix, "__len__") or not all(hasattr(row, "__len__") for row in matrix):
+        raise TypeError(f"{name} must be a list of rows of numbers, got {matrix!r:.60}")
     widths = {len(row) for row in matrix}
     if len(widths) != 1 or widths == {0}:
         raise ValueError(f"{name} must have rows of one length, at least one, got lengths {sorted(widths)}")

@@ -122,7 +122,9 @@ def classify_error(
     Raises
     ------
     ValueError
-        If `gold` is no number.
+        If `gold` is no number, or `truncated` neither True nor False.
+    TypeError
+        If `question` is no text, or `completion` neither text, message list nor None.
 
     Notes
     -----
@@ -143,12 +145,24 @@ def classify_error(
     """
     if parse_number(gold) is None:
         raise ValueError(f"gold must be one number, got {gold!r:.60}; repair or drop the row")
+    if question is not None and not isinstance(question, str):
+        raise TypeError(f"question must be text or None, got {type(question).__name__} {question!r:.60}")
+    truncated = flag("truncated", truncated)
     text = completion_text(completion)
     found, steps = find_answer(text), recompute_steps(text)
     answer = found.value if found else None
     kind, detail = _kind(text, found, gold, steps, question, truncated)
     fixed = kind == "arithmetic" and _would_be(answer, steps, gold)
     return Record(kind=kind, detail=detail, answer=answer, steps=steps, fixed_by_calculator=fixed)
+
+
+def flag(name: str, value: Any) -> bool:
+    """Return a flag as a bool, or raise: every text is true to Python, the finish reason "stop" too."""
+    if isinstance(value, str) or value not in (0, 1):
+        raise ValueError(
+            f"{name} must be True or False, got {value!r:.40}; it says finish_reason == 'length'"
+        )
+    return bool(value)
 
 
 def answer_is_cut_off(text: str, found: Answer | None) -> bool:

@@ -6,12 +6,17 @@ The public names are in :mod:`rl_lab.evaluation`.
 from __future__ import annotations
 
 import math
+import numbers
 import operator
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
 from typing import Any
 
+from rl_lab._completion import completion_text
 from rl_lab._record import Record
-from rl_lab.answers import extract_answer, parse_number
+from rl_lab.answers import extract_answer, parse_number, same_number
+
+_EXACT = 2000  # up to so many samples binomials are worked out as integers, which is then quick as well
 
 
 def pass_at_k(n: int, c: int, k: int) -> float:
@@ -49,6 +54,8 @@ def pass_at_k(n: int, c: int, k: int) -> float:
     0.916667
     """
     n, c, k = _counts(n, c, k)
+    if n > _EXACT:
+        return -math.expm1(_log_chance_to_avoid(n, c, k)) + 0.0
     # One exact integer ratio: the difference of two floats would lose small chances.
     subsets = math.comb(n, k)
     return (subsets - math.comb(n - c, k)) / subsets
@@ -72,6 +79,8 @@ def pass_hat_k(n: int, c: int, k: int) -> float:
     (0.8, 0.3333)
     """
     n, c, k = _counts(n, c, k)
+    if n > _EXACT:
+        return math.exp(_log_chance_to_avoid(n, n - c, k))
     return math.comb(c, k) / math.comb(n, k)
 
 
@@ -96,17 +105,20 @@ def accuracy_at_k(correct: Sequence[Sequence[bool]], k: int | Sequence[int]) -> 
     ValueError
         If there are no problems, a problem has fewer than `k` samples (it is named), or an entry is neither
         right nor wrong.
+    TypeError
+        If `correct` is no list of lists, or `k` no whole number.
 
     Examples
     --------
     >>> accuracy_at_k([[False, False, True, False]], [1, 4])
     [0.25, 1.0]
     """
-    if len(correct) == 0:
-        raise ValueError("correct must hold at least one problem, got none; an empty set has no accuracy")
-    counts = [
-        (len(samples), sum(right_or_wrong(samples, f"correct[{i}]"))) for i, samples in enumerate(correct)
+    problems = [
+        right_or_wrong(samples, f"correct[{i}]") for i, samples in enumerate(listed("correct", correct))
     ]
+    if not problems:
+        raise ValueError("correct must hold at least one problem, got none; an empty set has no accuracy")
+    counts = [(len(flags), sum(flags)) for flags in problems]
     if isinstance(k, Iterable):
         return [_mean_pass(counts, one) for one in k]
     return _mean_pass(counts, k)
@@ -120,9 +132,9 @@ def mean_over_problems(scores: Iterable[float]) -> float | None:
     >>> mean_over_problems([0.2, 0.6]), mean_over_problems([])
     (0.4, None)
     """
-    scores = list(scores)
+    scores = listed("scores", scores)
     for i, score in enumerate(scores):
-        if score is None or not 0 <= score <= 1:
+        if score is None or isinstance(score, str) or not 0 <= score <= 1:
             raise ValueError(
                 f"scores must lie between 0 and 1, got {score!r} at {i}; leave unscored problems out"
             )
@@ -135,14 +147,20 @@ def majority_vote(answers: Iterable[Any]) -> Record:
     Parameters
     ----------
     answers : iterable of str, number or None
-        Extracted answers or whole completions. Numbers vote by value, so ``"72.0"`` and ``"72"`` are one
-        candidate; what holds no readable number abstains.
+        Extracted answers or whole completions (texts or message lists). Numbers vote by value, so ``"72.0"`` and
+        ``"72"`` are one candidate, and so are two that the accuracy reward takes for equal (1e-6 apart); what holds
+        no readable number abstains.
 
     Returns
     -------
     Record
         ``value`` (number text in normal form, None if nobody voted; of tied values the one seen first),
         ``tie``, ``votes`` for it, ``voters``, ``unparsed``.
+
+    Raises
+    ------
+    TypeError
+        If `answers` is no list, or a member neither text, number, message list nor None.
 
     References
     ----------
@@ -158,12 +176,14 @@ def majority_vote(answers: Iterable[Any]) -> Record:
     if isinstance(answers, (str, bytes)):
         raise TypeError(f"answers must be a list with one entry per sample, got the text {answers[:40]!r}")
     votes: dict[str, int] = {}  # keeps the order in which values were first seen
+    places: dict[int, str] = {}
     unparsed = 0
-    for answer in answers:
+    for answer in listed("answers", answers):
         value = _vote(answer)
         if value is None:
             unparsed += 1
         else:
+            value = _candidate(value, places)
             votes[value] = votes.get(value, 0) + 1
     most = max(votes.values(), default=0)
     first = [value for value, count in votes.items() if count == most]
@@ -207,9 +227,9 @@ def wilson_interval(successes: int, n: int, confidence: float = 0.95) -> tuple[f
         raise ValueError(
             f"successes must lie between 0 and n, got {successes} of {n}; check the order of arguments"
         )
+    z = _z(confidence)
     if n == 0:
         return 0.0, 1.0
-    z = _z(confidence)
     p, z2 = successes / n, z * z
     middle = (p + z2 / (2 * n)) / (1 + z2 / n)
     half = z / (1 + z2 / n) * math.sqrt(p * (1 - p) / n + z2 / (4 * n * n))
@@ -252,19 +272,18 @@ def paired_difference(before: Sequence[bool], after: Sequence[bool], *, confiden
     >>> [round(end, 3) for end in (result.low, result.high)]
     [0.016, 0.18]
     """
-    if len(before) != len(after) or len(before) == 0:
-        raise ValueError(
-            f"before and after must hold the same problems, at least one, got {len(before)} and {len(after)}"
-        )
     first, second = right_or_wrong(before, "before"), right_or_wrong(after, "after")
     n = len(first)
+    if n != len(second) or n == 0:
+        raise ValueError(
+            f"before and after must hold the same problems, at least one, got {n} and {len(second)}"
+        )
     gained = sum(b > a for a, b in zip(first, second, strict=True))
     lost = sum(b < a for a, b in zip(first, second, strict=True))
     up, down, size = gained + 0.5, lost + 0.5, n + 2
     middle = (up - down) / size
     half = _z(confidence) * math.sqrt((up + down) - (up - down) ** 2 / size) / size
     differ = gained + lost
-    tail = sum(math.comb(differ, i) for i in range(min(gained, lost) + 1)) / 2**differ
     return Record(
         n=n,
         difference=(gained - lost) / n,
@@ -272,15 +291,52 @@ def paired_difference(before: Sequence[bool], after: Sequence[bool], *, confiden
         high=min(1.0, middle + half),
         gained=gained,
         lost=lost,
-        p_value=min(1.0, 2 * tail),
+        p_value=min(1.0, 2 * _binomial_tail(differ, min(gained, lost))),
     )
 
 
+def _binomial_tail(n: int, most: int) -> float:
+    """Chance of at most `most` heads in `n` tosses of a fair coin."""
+    ways = total = 1
+    for i in range(most):
+        ways = ways * (n - i) // (i + 1)
+        total += ways
+    return total / 2**n
+
+
+def _log_chance_to_avoid(n: int, hits: int, k: int) -> float:
+    """Logarithm of C(n - hits, k) / C(n, k): `k` samples of `n` hold none of the `hits`.
+
+    The quotient is a product of as many factors as the smaller of the two counts; it stops where it is 0 to a float.
+    """
+    if hits + k > n:
+        return -math.inf
+    few, many = sorted((hits, k))
+    parts, total = [], 0.0
+    for j in range(few):
+        parts.append(math.log1p(-many / (n - j)))
+        total += parts[-1]
+        if total < -800:
+            break
+    return math.fsum(parts)
+
+
 def _vote(answer: Any) -> str | None:
-    number = parse_number(answer)
-    if number is not None:
+    if answer is None or isinstance(answer, (str, numbers.Number)):
+        number = parse_number(answer)
+        if number is None:
+            return extract_answer(answer) if isinstance(answer, str) else None
         return extract_answer(format(number, "f"))
-    return extract_answer(answer) if isinstance(answer, str) else None
+    return extract_answer(completion_text(answer))
+
+
+def _candidate(value: str, places: dict[int, str]) -> str:
+    """The value for which this one votes: the first seen that counts as the same number, or itself."""
+    place = round(Fraction(parse_number(value)) * 10**6)
+    for near in (place, place - 1, place + 1):
+        if near in places and same_number(places[near], value):
+            return places[near]
+    return places.setdefault(place, value)
 
 
 def _mean_pass(counts: list[tuple[int, int]], k: int) -> float:
@@ -304,6 +360,13 @@ def _counts(n: int, c: int, k: int) -> tuple[int, int, int]:
     return n, c, k
 
 
+def listed(name: str, values: Any) -> list[Any]:
+    """Return `values` as a list, or raise a TypeError that names it: a text or a single value is none."""
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise TypeError(f"{name} must be a list, got {type(values).__name__} {values!r:.40}")
+    return list(values)
+
+
 def whole(name: str, value: Any) -> int:
     """Return `value` as an int, or raise a TypeError that names it: counts have no fractions."""
     if not isinstance(value, bool) and hasattr(value, "__index__"):
@@ -314,7 +377,7 @@ def whole(name: str, value: Any) -> int:
 def right_or_wrong(values: Iterable[Any], name: str) -> list[int]:
     """Return 1 for right and 0 for wrong, or raise: a probability or a text is neither."""
     flags = []
-    for i, value in enumerate(values):
+    for i, value in enumerate(listed(name, values)):
         if isinstance(value, str) or value not in (0, 1):
             raise ValueError(f"{name}[{i}] must be right or wrong (True, False, 1 or 0), got {value!r:.40}")
         flags.append(int(value))
@@ -322,7 +385,9 @@ def right_or_wrong(values: Iterable[Any], name: str) -> list[int]:
 
 
 def _z(confidence: float) -> float:
-    if not 0 < confidence < 1:
+    if not isinstance(confidence, numbers.Real):
+        raise TypeError(f"confidence must be a number, got {confidence!r}; 0.95 is usual")
+    if not (confidence > 0 and 0.5 + confidence / 2 < 1):
         raise ValueError(f"confidence must lie strictly between 0 and 1, got {confidence!r}; 0.95 is usual")
     from statistics import NormalDist  # here, because it costs more to import than this module
 

@@ -17,6 +17,7 @@ import math
 from rl_lab._grpo_common import TRL_VERSION, count
 from rl_lab._record import Record
 
+_LOOK_AHEAD = 1000  # sizes tried in search of a divisor: no batch of this world needs more, and none hangs
 _OTHER_REMEDIES = ("shorter max_completion_length", "gradient checkpointing", "bf16/fp16", "LoRA")
 
 
@@ -45,9 +46,11 @@ def check_batch(
 
     Returns
     -------
-    BatchCheck
-        A bad combination is a finding, not an exception: ``ok`` is False and ``message`` names both numbers
-        and the nearest settings that work.
+    Record
+        A dict whose keys read as attributes too: ``ok`` (bool), ``effective`` and ``generation_batch`` (completions
+        per optimizer step, and per generation), ``prompts_per_step`` (int, None if not whole), ``message`` and
+        ``suggestions`` (list of dict). A bad combination is a finding, not an exception: ``ok`` is False, and
+        ``message`` names both numbers and the nearest settings that work.
 
     Raises
     ------
@@ -62,10 +65,9 @@ def check_batch(
     >>> check_batch(per_device=2, world=1, grad_accum=4, num_generations=8).message
     '8 completions (per_device 2 x world 1 x grad_accum 4) = 1 prompt x 8 completions'
     """
-    count("per_device", per_device)
-    count("world", world)
-    count("grad_accum", grad_accum)
-    count("num_generations", num_generations, least=None)
+    per_device, world = count("per_device", per_device), count("world", world)
+    grad_accum = count("grad_accum", grad_accum)
+    num_generations = count("num_generations", num_generations, least=None)
     steps = (
         grad_accum if steps_per_generation is None else count("steps_per_generation", steps_per_generation)
     )
@@ -123,13 +125,11 @@ def oom_advice(per_device: int, grad_accum: int = 1, world: int = 1, num_generat
     >>> oom_advice(per_device=8, grad_accum=1, world=1, num_generations=8).advice[0]
     {'per_device': 2, 'grad_accum': 4, 'num_generations': 8, 'effective': 8}
     """
-    count("per_device", per_device)
-    count("grad_accum", grad_accum)
-    count("world", world)
-    count("num_generations", num_generations, least=2)
+    per_device, grad_accum = count("per_device", per_device), count("grad_accum", grad_accum)
+    world, num_generations = count("world", world), count("num_generations", num_generations, least=2)
     advice: list[dict[str, int] | str] = []
     if per_device > 1:
-        smaller = max(d for d in range(1, max(per_device // 4, 1) + 1) if per_device % d == 0)
+        smaller = next((per_device // q for q in range(4, _LOOK_AHEAD) if per_device % q == 0), 1)
         steps = _up_to_multiple(grad_accum * per_device // smaller, smaller * world, num_generations)
         advice.append(
             {
@@ -188,11 +188,20 @@ def _nearest(
         {steps_name: more_steps, "batch": per_device * world * more_steps, "group": num_generations},
         {"per_device": more_device, "batch": more_device * world * steps, "group": num_generations},
     ]
-    sizes = [g for g in range(2, batch + 1) if batch % g == 0]
-    if sizes:
-        group = min(sizes, key=lambda g: (abs(g - num_generations), -g))
+    if batch > 1:
+        group = _nearest_group(batch, num_generations)
         out.append({"num_generations": group, "batch": batch, "group": group})
     return out
+
+
+def _nearest_group(batch: int, wanted: int) -> int:
+    """The group size of at least 2 nearest to `wanted` that divides `batch`, the larger of two equally near."""
+    start = min(wanted, batch)
+    for distance in range(_LOOK_AHEAD):
+        for group in (start + distance, start - distance):
+            if group >= 2 and batch % group == 0:
+                return group
+    return batch
 
 
 def _told(suggestion: dict[str, int]) -> str:

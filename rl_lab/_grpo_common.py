@@ -1,4 +1,4 @@
-"""Small helpers that the parts of :mod:`rl_lab.grpo` share: names and counts.
+"""Small helpers that the parts of :mod:`rl_lab.grpo` share: names, counts, numbers and arrays.
 
 >>> one_of("loss_type", "dappo", ("grpo", "bnpo", "dr_grpo", "dapo"))
 Traceback (most recent call last):
@@ -7,7 +7,9 @@ ValueError: loss_type must be one of 'grpo', 'bnpo', 'dr_grpo', 'dapo', got 'dap
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from operator import index
+from typing import Any
 
 from rl_lab._record import closest
 
@@ -24,10 +26,39 @@ def one_of(argument: str, value: object, choices: Iterable[str]) -> str:
     )
 
 
-def count(argument: str, value: object, least: int | None = 1) -> int:
-    """Return `value` if it is a whole number, and at least `least`; else raise, naming the argument."""
-    if isinstance(value, bool) or not isinstance(value, int):
+def count(argument: str, value: Any, least: int | None = 1) -> int:
+    """Return `value` as an int if it is a whole number of at least `least`; else raise, naming the argument."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(f"{argument} must be a whole number (int), got {value!r}")
-    if least is not None and value < least:
-        raise ValueError(f"{argument} must be at least {least}, got {value}")
-    return value
+    number = index(value)
+    if least is not None and number < least:
+        raise ValueError(f"{argument} must be at least {least}, got {number}")
+    return number
+
+
+def real(argument: str, value: Any) -> float:
+    """Return `value` as a float if it is a number, also one of numpy or torch; else raise, naming the argument."""
+    if isinstance(value, (bool, str, bytes)):
+        raise TypeError(f"{argument} must be a number, got {value!r}")
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError(f"{argument} must fit a float, got a whole number beyond its range") from None
+    except (TypeError, ValueError):
+        raise TypeError(f"{argument} must be a number, got {value!r:.60}") from None
+
+
+def listed(argument: str, values: Any) -> list[Any]:
+    """Return `values` as a list of builtin numbers and lists, arrays and tensors unpacked; else raise a TypeError.
+
+    >>> listed("rewards", (1, 0))
+    [1, 0]
+    """
+    values = _unpacked(values)
+    if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
+        raise TypeError(f"{argument} must be a list, got {type(values).__name__} {values!r:.60}")
+    return [_unpacked(value) for value in values]
+
+
+def _unpacked(value: Any) -> Any:
+    return value.tolist() if hasattr(value, "tolist") else value

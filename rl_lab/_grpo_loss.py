@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
-from rl_lab._grpo_common import count, one_of
+from rl_lab._grpo_common import count, listed, one_of, real
 from rl_lab._grpo_objective import clipped_objective, kl_k3, log_difference, safe_exp
 
 Rows = Sequence[Sequence[float]]
@@ -57,7 +58,9 @@ def aggregate(
     Raises
     ------
     ValueError
-        If shapes differ, the mask holds anything but 0 and 1, or "dr_grpo" lacks its constant.
+        If shapes differ, the mask holds anything but 0 and 1, a counted loss is NaN, or "dr_grpo" lacks its constant.
+    TypeError
+        If a counted loss is no number.
 
     References
     ----------
@@ -71,12 +74,9 @@ def aggregate(
     (0.5, 0.2)
     """
     one_of("loss_type", loss_type, LOSS_TYPES)
-    masks = _masks(per_token_losses, mask)
-    # Where the mask is 0 the value is not looked at: it may be NaN or infinite there.
-    sums = [
-        math.fsum(x for x, m in zip(row, keep, strict=True) if m)
-        for row, keep in zip(per_token_losses, masks, strict=True)
-    ]
+    rows = _rows("per_token_losses", per_token_losses)
+    masks = _masks(rows, mask)
+    sums = [_sum(row, keep, i) for i, (row, keep) in enumerate(zip(rows, masks, strict=True))]
     tokens = [sum(keep) for keep in masks]
     if loss_type == "grpo":
         return math.fsum(s / max(n, 1) for s, n in zip(sums, tokens, strict=True)) / len(sums)
@@ -137,7 +137,12 @@ def grpo_loss(
     Returns
     -------
     float
-        Loss of one accumulation step.
+        Loss of one accumulation step; ``inf`` where a ratio overflows.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If shapes differ, a number is NaN or none, `beta` is negative, or `ref_logps` is missing.
 
     Examples
     --------
@@ -146,6 +151,8 @@ def grpo_loss(
     0.0
     """
     one_of("importance_sampling_level", importance_sampling_level, ("token", "sequence"))
+    logps, old_logps = _rows("logps", logps), _rows("old_logps", old_logps)
+    advantages, beta = listed("advantages", advantages), _weight(beta)
     masks = _masks(logps, mask)
     _same_shape("old_logps", old_logps, logps)
     if len(advantages) != len(logps):
@@ -157,6 +164,7 @@ def grpo_loss(
             raise ValueError(
                 f"beta={beta} needs ref_logps, the reference model's log-probabilities; got None"
             )
+        ref_logps = _rows("ref_logps", ref_logps)
         _same_shape("ref_logps", ref_logps, logps)
     losses = []
     for i, (row, keep) in enumerate(zip(logps, masks, strict=True)):
@@ -186,17 +194,39 @@ def _ratios(new: Sequence[float], old: Sequence[float], keep: Sequence[int], lev
     return [safe_exp(x) for x in logs]
 
 
-def _masks(rows: Rows, mask: Rows | None) -> list[list[int]]:
+def _rows(argument: str, rows: Any) -> list[list[Any]]:
+    return [listed(f"{argument}[{i}]", row) for i, row in enumerate(listed(argument, rows))]
+
+
+def _sum(row: Sequence[Any], keep: Sequence[int], i: int) -> float:
+    # Where the mask is 0 the value is not looked at: it may be NaN or infinite there.
+    kept = [real(f"per_token_losses[{i}]", x) for x, m in zip(row, keep, strict=True) if m]
+    if any(map(math.isnan, kept)):
+        raise ValueError(
+            f"per_token_losses[{i}] must hold numbers where the mask counts, got nan; mask or mend it"
+        )
+    return sum(kept) if any(map(math.isinf, kept)) else math.fsum(kept)
+
+
+def _weight(beta: Any) -> float:
+    number = real("beta", beta)
+    if not (number >= 0 and math.isfinite(number)):
+        raise ValueError(f"beta must be finite and at least 0, got {number}; 0.04 is DeepSeekMath's")
+    return number
+
+
+def _masks(rows: Sequence[Sequence[Any]], mask: Any) -> list[list[int]]:
     if not rows:
         raise ValueError("a batch must hold at least one completion, got none")
     if mask is None:
         return [[1] * len(row) for row in rows]
-    _same_shape("mask", mask, rows)
-    for row in mask:
+    given = _rows("mask", mask)
+    _same_shape("mask", given, rows)
+    for row in given:
         for m in row:
             if m not in (0, 1):
                 raise ValueError(f"mask must hold 1 (counts) or 0 (does not count), got {m!r}")
-    return [[int(m) for m in row] for row in mask]
+    return [[int(m) for m in row] for row in given]
 
 
 def _same_shape(argument: str, rows: Rows, like: Rows) -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 
+from rl_lab._grpo_common import real
+
 
 def ratio(logp_new: float, logp_old: float) -> float:
     """How much more likely a token has become since it was sampled: ``exp(logp_new - logp_old)``.
@@ -21,6 +23,11 @@ def ratio(logp_new: float, logp_old: float) -> float:
     -------
     float
         1.0 if nothing changed; ``inf`` where the exponential overflows.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If one is NaN or no number, or both are the same infinity.
 
     Examples
     --------
@@ -64,6 +71,7 @@ def clipped_objective(
     >>> clipped_objective(0.5, advantage=-1.0), clipped_objective(1.5, advantage=-1.0)
     (-0.8, -1.5)
     """
+    ratio, advantage = real("ratio", ratio), real("advantage", advantage)
     if not ratio >= 0:
         raise ValueError(f"ratio must be at least 0 (it is a quotient of probabilities), got {ratio}")
     if not math.isfinite(advantage):
@@ -116,7 +124,12 @@ def kl_k3(logp: float, logp_ref: float) -> float:
     Returns
     -------
     float
-        In nats; ``inf`` if the reference gives the token probability 0.
+        In nats; ``inf`` if the reference gives the token probability 0, or where the exponential overflows.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As in :func:`ratio`.
 
     References
     ----------
@@ -140,7 +153,8 @@ def kl_k3(logp: float, logp_ref: float) -> float:
 
 
 def _clip_range(epsilon: float, epsilon_high: float | None) -> tuple[float, float]:
-    high = epsilon if epsilon_high is None else epsilon_high
+    epsilon = real("epsilon", epsilon)
+    high = epsilon if epsilon_high is None else real("epsilon_high", epsilon_high)
     if not 0 <= epsilon <= 1:
         raise ValueError(f"epsilon must be between 0 and 1, got {epsilon}; 0.2 is usual")
     if not (high >= 0 and math.isfinite(high)):
@@ -149,7 +163,7 @@ def _clip_range(epsilon: float, epsilon_high: float | None) -> tuple[float, floa
 
 
 def log_difference(a_name: str, a: float, b_name: str, b: float) -> float:
-    d = a - b
+    d = real(a_name, a) - real(b_name, b)
     if math.isnan(d):
         raise ValueError(
             f"{a_name} and {b_name} must be log-probabilities of a sampled token, got {a} and {b}"

@@ -6,11 +6,12 @@ reward=0.75 reward_std=0.5 frac_reward_zero_std=0.5 (1 of 2 groups without signa
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from typing import Any
 
-from rl_lab._grpo_common import count
+from rl_lab._grpo_common import count, listed, real
 from rl_lab._record import Record
 
 Reward = float | None
@@ -46,18 +47,22 @@ def sum_rewards(*columns: Sequence[Reward], weights: Sequence[float] | None = No
     >>> sum_rewards([1.0, None], [0.2, None], weights=[1.0, 0.5])
     [1.1, None]
     """
-    factors = [1.0] * len(columns) if weights is None else [float(w) for w in weights]
+    if weights is None:
+        factors = [1.0] * len(columns)
+    else:
+        factors = [real(f"weights[{j}]", w) for j, w in enumerate(listed("weights", weights))]
     if not all(map(math.isfinite, factors)):
         raise ValueError(f"weights must be finite, got {factors}")
     if len(factors) != len(columns):
         raise ValueError(
             f"weights must have one entry per reward column ({len(columns)}), got {len(factors)}"
         )
-    if len({len(column) for column in columns}) > 1:
-        lengths = [len(column) for column in columns]
+    scored = [scored_rewards(column, f"columns[{j}]") for j, column in enumerate(columns)]
+    lengths = [len(column) for column in scored]
+    if len(set(lengths)) > 1:
         raise ValueError(f"reward columns must have one reward per completion each, got lengths {lengths}")
     out: list[Reward] = []
-    for row in zip(*(scored_rewards(column) for column in columns), strict=True):
+    for row in zip(*scored, strict=True):
         parts = [w * r for w, r in zip(factors, row, strict=True) if r is not None]
         out.append(math.fsum(parts) + 0.0 if parts else None)
     return out
@@ -109,10 +114,10 @@ def group_report(
     >>> print(group_report(sum_rewards([5, -5], [-5, 5]), num_generations=2))
     reward=0 reward_std=0 frac_reward_zero_std=1.0 (1 of 1 groups without signal, 0 unscored)
     """
-    if prompts is None:
-        count("num_generations", num_generations, least=2)
-        prompts = [i // num_generations for i in range(len(rewards))]
     scored = scored_rewards(rewards)
+    if prompts is None:
+        num_generations = count("num_generations", num_generations, least=2)
+        prompts = [i // num_generations for i in range(len(scored))]
     groups = []
     for indices in group_indices(prompts, len(scored), num_generations):
         group = [scored[i] for i in indices]
@@ -128,27 +133,27 @@ def group_report(
     )
 
 
-def scored_rewards(rewards: Sequence[Any]) -> list[Reward]:
-    """Rewards as floats; None for the unscored ones (None or NaN)."""
-    return [_reward(i, reward) for i, reward in enumerate(rewards)]
+def scored_rewards(rewards: Any, name: str = "rewards") -> list[Reward]:
+    """Rewards as floats; None for the unscored ones (None or NaN). `name` is what messages call them."""
+    return [_reward(f"{name}[{i}]", reward) for i, reward in enumerate(listed(name, rewards))]
 
 
-def _reward(i: int, value: Any) -> Reward:
+def _reward(name: str, value: Any) -> Reward:
     if value is None:
         return None
     if isinstance(value, (str, bytes)):
-        raise TypeError(f"rewards[{i}] must be a number or None, got the text {value!r}; convert it first")
+        raise TypeError(f"{name} must be a number or None, got the text {value!r}; convert it first")
     try:
         number = float(value)
     except OverflowError:  # a whole number beyond the range of floats
         number = math.inf
     except (TypeError, ValueError):
-        raise TypeError(f"rewards[{i}] must be a number or None, got {value!r}") from None
+        raise TypeError(f"{name} must be a number or None, got {value!r}") from None
     if math.isnan(number):
         return None
     if abs(number) > _LARGEST:
         raise ValueError(
-            f"rewards[{i}] must be finite and at most 1e100 in size, got {number}; fix the reward function, "
+            f"{name} must be finite and at most 1e100 in size, got {number}; fix the reward function, "
             "or return None for a completion that cannot be scored"
         )
     return number
@@ -165,7 +170,12 @@ def group_mean(group: Sequence[Reward]) -> float | None:
 
 def _no_spread(valid: list[float]) -> bool:
     # Sums of equal parts differ in their last bits; the second bound covers that for large rewards.
-    return max(valid) - min(valid) < max(_NO_SPREAD, 8 * math.ulp(max(map(abs, valid))))
+    return max(valid) - min(valid) < max(_NO_SPREAD, rounding(valid))
+
+
+def rounding(group: Sequence[Reward]) -> float:
+    """What two rewards of this size may differ by although they are meant to be equal."""
+    return 8 * math.ulp(max(map(abs, _valid(group))))
 
 
 def group_std(group: Sequence[Reward], *, population: bool = False) -> float | None:
@@ -182,16 +192,15 @@ def group_std(group: Sequence[Reward], *, population: bool = False) -> float | N
 
 def group_indices(prompts: Sequence[Any], n_rewards: int, num_generations: int) -> list[list[int]]:
     """Positions of the completions of each prompt, prompts in order of first appearance."""
-    count("num_generations", num_generations, least=2)
+    num_generations = count("num_generations", num_generations, least=2)
+    prompts = listed("prompts", list(prompts) if isinstance(prompts, str) else prompts)
     if len(prompts) != n_rewards:
         raise ValueError(
             f"prompts must have one entry per reward, got {len(prompts)} prompts for {n_rewards} rewards"
         )
     groups: dict[Any, list[int]] = {}
     for i, prompt in enumerate(prompts):
-        # Conversational prompts are lists of messages, which cannot be dictionary keys.
-        key = prompt if isinstance(prompt, (str, int)) else repr(prompt)
-        groups.setdefault(key, []).append(i)
+        groups.setdefault(_key(prompt), []).append(i)
     for indices in groups.values():
         if len(indices) != num_generations:
             raise ValueError(
@@ -200,6 +209,16 @@ def group_indices(prompts: Sequence[Any], n_rewards: int, num_generations: int) 
                 "the same question occurs twice in the batch"
             )
     return list(groups.values())
+
+
+def _key(prompt: Any) -> Any:
+    """What two prompts share if they are the same: lists of messages cannot be dictionary keys themselves."""
+    if isinstance(prompt, (str, int, float)):
+        return prompt
+    try:
+        return "json", json.dumps(prompt, sort_keys=True)
+    except (TypeError, ValueError):  # holds an image, for instance
+        return "repr", repr(prompt)
 
 
 def _shortened(prompt: Any) -> str:

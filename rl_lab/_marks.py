@@ -6,23 +6,27 @@ The public names are in :mod:`rl_lab.rows` and :mod:`rl_lab.gsm8k`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from fractions import Fraction
 
 from rl_lab._record import Record
-from rl_lab.calculator import CalculatorError, evaluate
+from rl_lab.calculator import MAX_LENGTH, CalculatorError, evaluate
 
 CURRENCY = "$€£¥￥₹"
 NUMBER = r"(?:[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]+(?:\.[0-9]+)?|\.[0-9]+)"
-_MARK = re.compile(r"<<([^<>]*)>>")
+_MARK = re.compile(r"<<([^<>\n]*)>>")
+# Inside a mark stands a calculation: with its result behind "=", or bare. "5 << 8 and 9 >> 6" is no mark.
+_INSIDE = re.compile(rf"(?=.*[0-9])(?:.*=.*|[-+*/×÷−x().,0-9% {CURRENCY}]*)")
+_SIGNED = re.compile(rf"([-−]?)[{CURRENCY}]?([-−]?)({NUMBER})")
 
 
 def strip_calc_marks(text: str) -> str:
     """Take the calculator marks out of a solution and nothing else.
 
     GSM8K writes the result behind its mark (``<<48/2=24>>24``). Where a set does not, the result takes the
-    mark's place, so that no number is lost.
+    mark's place, so that no number is lost. What is no mark stays: angle brackets around words, a mark that is
+    cut or broken, a mark without a result that the text does not give either.
 
     Examples
     --------
@@ -33,31 +37,44 @@ def strip_calc_marks(text: str) -> str:
     """
     kept, at = [], 0
     for mark in calc_marks(text):
-        kept += [text[at : mark.start], "" if mark.repeated else mark.stated]
-        at = mark.end
+        if mark.repeated or mark.stated:
+            kept += [text[at : mark.start], "" if mark.repeated else mark.stated]
+            at = mark.end
     return "".join([*kept, text[at:]])
 
 
 def calc_marks(text: str) -> list[Record]:
     """Find every calculator mark of a text.
 
+    Parameters
+    ----------
+    text : str
+        A solution. A mark is ``<<`` and ``>>`` on one line around a calculation, with or without its result.
+
     Returns
     -------
     list of Record
-        One a mark: ``expression``, ``stated`` (its right side, "" if it has none), ``start`` and ``end`` in the
-        text, and ``repeated`` (whether the text goes on with the stated number).
+        One a mark: ``expression``, ``stated`` (what stands behind its last "=", "" if nothing does), ``start`` and
+        ``end`` in the text, and ``repeated`` (whether the text itself goes on with the result: with the same number,
+        or with any number that directly follows the mark, as a rounded one does).
+
+    Raises
+    ------
+    TypeError
+        If `text` is no text.
 
     Examples
     --------
     >>> calc_marks("48/2 = <<48/2=24>>24")
     [{'expression': '48/2', 'stated': '24', 'start': 7, 'end': 18, 'repeated': True}]
     """
+    if not isinstance(text, str):
+        raise TypeError(f"text must be a str, got {type(text).__name__} {text!r:.60}; pass one solution")
     found = []
-    for mark in _MARK.finditer(text):
-        expression, _, stated = (part.strip() for part in mark[1].partition("="))
-        after = text[mark.end() : mark.end() + 40].lstrip(f" {CURRENCY}")
-        number = _leading_number(after)
-        repeated = after.startswith(stated) or (number is not None and number == _leading_number(stated))
+    for mark in _marks(text):
+        expression, *sides = (side.strip() for side in _sides(mark[1]))
+        stated = sides[-1] if sides else ""
+        repeated = _goes_on_with(stated, text[mark.end() : mark.end() + 40])
         found.append(
             Record(
                 expression=expression, stated=stated, start=mark.start(), end=mark.end(), repeated=repeated
@@ -72,7 +89,7 @@ def check_calc_marks(marks: str | Iterable[str]) -> list[Record]:
     Parameters
     ----------
     marks : str or iterable of str
-        A whole solution, or the marks themselves, with or without ``<<`` and ``>>``.
+        A whole solution, or the marks themselves, with or without ``<<`` and ``>>``, or texts that hold marks.
 
     Returns
     -------
@@ -93,19 +110,28 @@ def check_calc_marks(marks: str | Iterable[str]) -> list[Record]:
     [True, True, False]
     """
     if isinstance(marks, str):
-        marks = [mark[0] for mark in _MARK.finditer(marks)] or ([marks] if _looks_like_a_mark(marks) else [])
-    return [_check(mark) for mark in marks]
+        given = [mark[0] for mark in _marks(marks)] or ([marks] if _looks_like_a_mark(marks) else [])
+    elif isinstance(marks, Iterable) and not isinstance(marks, (bytes, Mapping)):
+        given = [one for mark in marks for one in _single_marks(mark)]
+    else:
+        raise TypeError(f"marks must be a text or a list of texts, got {type(marks).__name__} {marks!r:.60}")
+    return [_check(mark) for mark in given]
+
+
+def _single_marks(mark: object) -> list[str]:
+    if not isinstance(mark, str):
+        raise TypeError(f"marks must be texts such as '<<48/2=24>>', got {mark!r}")
+    return [found[0] for found in _marks(mark)] or [mark]
 
 
 def _check(mark: str) -> Record:
-    if not isinstance(mark, str):
-        raise TypeError(f"marks must be texts such as '<<48/2=24>>', got {mark!r}")
-    expression, equals, stated = mark.strip().removeprefix("<<").removesuffix(">>").partition("=")
-    check = Record(mark=mark, expression=expression.strip(), stated=stated.strip(), value=None, ok=False)
+    inside = mark.strip().removeprefix("<<").removesuffix(">>")
+    expression, *sides = (side.strip() for side in _sides(inside))
+    check = Record(mark=mark, expression=expression, stated="=".join(sides), value=None, ok=False)
     try:
         value = evaluate(plain_expression(expression))
         check["value"] = float(value)
-        check["ok"] = bool(equals) and all(states_value(side.strip(), value) for side in stated.split("="))
+        check["ok"] = bool(sides) and all(states_value(side, value) for side in sides)
     except CalculatorError:  # unreadable or impossible: not a mark anyone should learn from
         pass
     return check
@@ -137,6 +163,8 @@ def plain_expression(text: str) -> str:
     >>> plain_expression("20% * $50"), plain_expression("560//10")
     ('(20/100) * 50', '56')
     """
+    if len(text) > 2 * MAX_LENGTH:
+        return text  # the calculator refuses it anyway, and a search in endless digits would take minutes
     text = text.translate(dict.fromkeys(map(ord, CURRENCY)))
     text = re.sub(rf"({NUMBER})\s*//\s*({NUMBER})", _whole_part, text)
     return re.sub(rf"({NUMBER})\s*%", r"(\1/100)", text)
@@ -147,10 +175,32 @@ def _whole_part(division: re.Match[str]) -> str:
     return str(a // b) if b else division[0]
 
 
+def _marks(text: str) -> list[re.Match[str]]:
+    return [mark for mark in _MARK.finditer(text) if _INSIDE.fullmatch(mark[1])]
+
+
+def _sides(inside: str) -> list[str]:
+    return re.split(r"=+", inside)
+
+
+def _goes_on_with(stated: str, after: str) -> bool:
+    """Whether the text behind a mark gives its result, so that the result need not be put there."""
+    if re.match(rf"[{CURRENCY}]?\.?[0-9]", after):
+        return True  # a number put in front of another would run into it
+    after = after.lstrip(" ")
+    if stated and re.match(rf"{re.escape(stated)}(?![0-9]|[.,/][0-9])", after):
+        return True  # the same text, a fraction for instance
+    number = _leading_number(after)
+    return number is not None and number == _leading_number(stated)
+
+
 def _looks_like_a_mark(text: str) -> bool:
     return "=" in text and not re.search(r"[A-Za-z]{2}", text)
 
 
 def _leading_number(text: str) -> Decimal | None:
-    match = re.match(rf"-?{NUMBER}", text)
-    return Decimal(match[0].replace(",", "")) if match else None
+    match = _SIGNED.match(text)
+    if match is None or (match[1] and match[2]):
+        return None
+    number = Decimal(match[3].replace(",", ""))
+    return -number if match[1] or match[2] else number

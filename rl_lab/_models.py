@@ -155,7 +155,8 @@ class ModelShape:
     Raises
     ------
     TypeError, ValueError
-        If a number is not a positive integer, `heads` is no multiple of `kv_heads`, or a name is unknown.
+        If a number is not a positive integer, `heads` is no multiple of `kv_heads`, `hidden` none of `heads` (without
+        `head_dim`), or a name is unknown.
     """
 
     layers: int
@@ -180,7 +181,12 @@ class ModelShape:
             raise ValueError(f"unknown family {self.family!r}; {closest(self.family, _BLOCKS)}")
         # A frozen dataclass fills in its own defaults this way.
         object.__setattr__(self, "kv_heads", self.heads if self.kv_heads is None else self.kv_heads)
-        object.__setattr__(self, "head_dim", self.head_dim or self.hidden // self.heads)
+        if self.head_dim is None and self.hidden % self.heads:
+            raise ValueError(
+                f"hidden must be a multiple of heads, got {self.hidden} and {self.heads}; pass head_dim otherwise"
+            )
+        head_dim = self.hidden // self.heads if self.head_dim is None else self.head_dim
+        object.__setattr__(self, "head_dim", head_dim)
         whole_number("kv_heads", self.kv_heads)
         whole_number("head_dim", self.head_dim)
         if self.heads % self.kv_heads:

@@ -32,7 +32,7 @@ def discounted_return(rewards: Iterable[float], gamma: float) -> float:
     Raises
     ------
     ValueError
-        If `gamma` is outside 0 to 1 or a reward is not finite; the message names its step.
+        If `gamma` is outside 0 to 1, a reward is not finite (the message names its step), or their sum is not.
     TypeError
         If `gamma` or a reward is no number.
 
@@ -48,7 +48,7 @@ def discounted_return(rewards: Iterable[float], gamma: float) -> float:
     0.0
     """
     gamma = _discount(gamma)
-    return math.fsum(gamma**t * r for t, r in enumerate(_rewards(rewards)))
+    return _finite(gamma**t * r for t, r in enumerate(_rewards(rewards)))
 
 
 def returns_to_go(rewards: Iterable[float], gamma: float) -> list[float]:
@@ -81,6 +81,7 @@ def returns_to_go(rewards: Iterable[float], gamma: float) -> list[float]:
     for r in reversed(_rewards(rewards)):
         G = r + gamma * G
         backwards.append(G)
+    _finite(backwards[-1:])
     return backwards[::-1]
 
 
@@ -172,6 +173,18 @@ def _discount(gamma: float) -> float:
     return float(gamma)
 
 
+def _finite(parts: Iterable[float]) -> float:
+    try:
+        total = math.fsum(parts)
+    except OverflowError:
+        total = math.inf
+    if math.isinf(total):
+        raise ValueError(
+            "rewards must add up to a finite return, got more than a float holds; scale them down"
+        )
+    return total
+
+
 def _rewards(rewards: Iterable[float]) -> list[float]:
     if isinstance(rewards, (str, bytes)) or not isinstance(rewards, Iterable):
         raise TypeError(f"rewards must be a list of numbers, got {type(rewards).__name__}; pass one a step")
@@ -181,7 +194,14 @@ def _rewards(rewards: Iterable[float]) -> list[float]:
             raise TypeError(
                 f"rewards must be numbers, got {type(r).__name__} {r!r} at step {t}; use 0 for none"
             )
-        if not math.isfinite(r):
-            raise ValueError(f"rewards must be finite, got {r!r} at step {t}; mend the reward function")
-        values.append(float(r))
+        values.append(_one_reward(r))
+        if not math.isfinite(values[-1]):
+            raise ValueError(f"rewards must be finite, got {r!r:.40} at step {t}; mend the reward function")
     return values
+
+
+def _one_reward(value: float) -> float:
+    try:
+        return float(value)
+    except OverflowError:  # a whole number beyond the range of floats
+        return math.inf

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rl_lab._record import Record, closest
-from rl_lab.rows import LABEL_KEYS, Problem
+from rl_lab.rows import LABEL_KEYS, Problem, is_number
 
 HUB_NAME = "openai/gsm8k"
 SPLITS = ("train", "test")
@@ -92,6 +92,8 @@ def load(
         raise ValueError(
             f"limit must be a whole number of rows, 1 or more, got {limit!r}; leave it out for all rows"
         )
+    if not isinstance(source, (str, os.PathLike)) and source is not None:
+        raise TypeError(f"source must be a name or a path, got {type(source).__name__} {source!r:.60}")
     source = os.environ.get("RL_LAB_GSM8K", "bundled") if source is None else os.fspath(source)
     if source == "bundled":
         raw, origin = _bundled(split, limit, seed), f"the bundled generator (seed {seed})"
@@ -152,8 +154,9 @@ def _data_file(source: str, split: str) -> Path:
 
 
 def _from_lines(path: Path) -> list[tuple[str, Any]]:
-    # Not splitlines(): it would also cut at U+2028, which may stand inside a text.
-    lines = path.read_text(encoding="utf-8-sig").split("\n")
+    # Cut before decoding: one byte that is no UTF-8 then spoils its own line and not the file. Not splitlines():
+    # it would also cut at U+2028, which may stand inside a text.
+    lines = path.read_bytes().removeprefix(b"\xef\xbb\xbf").split(b"\n")
     return [(f"{path.name}:{n}", line) for n, line in enumerate(lines, 1) if line.strip()]
 
 
@@ -178,12 +181,15 @@ def _read(
 
 def _parse(line: Any) -> tuple[str, dict[str, Any]]:
     try:
-        row = json.loads(line) if isinstance(line, str) else line
+        row = json.loads(line.decode("utf-8")) if isinstance(line, bytes) else line
+    except UnicodeDecodeError as error:
+        return f"no UTF-8 text ({error.reason} at byte {error.start}); save the file as UTF-8"[:100], {}
     except (ValueError, RecursionError) as error:
         return f"no JSON ({error})"[:100], {}
     if not isinstance(row, dict):
         return f"a row must be an object with question and answer, got {type(row).__name__}", {}
-    needed = ("question",) if any(row.get(key) is not None for key in LABEL_KEYS) else ("question", "answer")
+    has_label = any(row.get(key) is not None for key in LABEL_KEYS) or is_number(row.get("answer"))
+    needed = ("question",) if has_label else ("question", "answer")
     for field in needed:
         if not isinstance(row.get(field), str) or not row[field].strip():
             return f"{field} must be a text that is not empty, got {row.get(field)!r:.40}", {}

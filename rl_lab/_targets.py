@@ -81,10 +81,14 @@ def adapter_size(parts: Iterable[Part], r: int) -> int:
 
 
 def _names(argument: str, value: str | Iterable[str], *, may_be_empty: bool = False) -> list[str]:
+    if value is not None and not isinstance(value, Iterable):
+        raise TypeError(f"{argument} must be a name or a list of names, got {value!r}; pass ['q_proj']")
     names = [value] if isinstance(value, str) else list(value or ())
     for name in names:
         if not isinstance(name, str):
             raise TypeError(f"{argument} must hold names, got {name!r}; pass strings such as 'q_proj'")
+        if not name:  # as the end of a name it would fit every layer of the model
+            raise ValueError(f"{argument} holds an empty name; pass names such as 'q_proj', or leave it out")
     if not names and not may_be_empty:
         raise ValueError(f"{argument} is empty, so nothing would be trained; pass for instance 'all-linear'")
     return names

@@ -109,21 +109,27 @@ def audit(rows: Iterable[Mapping[str, Any]], *, held_out: Iterable[Mapping[str, 
     for n, row in enumerate(rows, 1):
         found = _look_at(row)
         key = _same_words(row)
-        if key in seen:
+        if key and key in seen:
             found.append("held_out" if key in kept_apart else "duplicates")
         seen.add(key)
         for name in found:
             issues.setdefault(name, []).append(n - 1)
-        lines[len(reasoning_lines(str(row.get("answer", ""))))] += 1
+        lines[len(reasoning_lines(_text(row, "answer")))] += 1
     return Audit(n=n, lines=dict(sorted(lines.items())), issues=issues)
 
 
-def _look_at(row: Mapping[str, Any]) -> list[str]:
-    question, answer = str(row.get("question", "")), str(row.get("answer", ""))
+def _text(row: Any, field: str) -> str:
+    """A field as text; what is no text, or no row at all, reads as empty."""
+    value = row.get(field) if isinstance(row, Mapping) else None
+    return value if isinstance(value, str) else ""
+
+
+def _look_at(row: Any) -> list[str]:
+    question, answer = _text(row, "question"), _text(row, "answer")
     found = []
     try:
         gold = label_of(row)
-    except (TypeError, ValueError):
+    except (AttributeError, TypeError, ValueError):
         return ["no_label", *_dirt(question, answer)]
     marks = check_calc_marks(answer) if calc_marks(answer) else []
     reasoning = strip_calc_marks("\n".join(reasoning_lines(answer)))
@@ -158,8 +164,8 @@ def _odd(character: str) -> bool:
     return unicodedata.category(character) in ("Zs", "Zl", "Zp", "Cc", "Cf", "Cs")
 
 
-def _same_words(row: Mapping[str, Any]) -> str:
-    return " ".join(str(row.get("question", "")).casefold().split())
+def _same_words(row: Any) -> str:
+    return " ".join(_text(row, "question").casefold().split())
 
 
 def recorded() -> dict[str, Any]:

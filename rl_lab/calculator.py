@@ -64,7 +64,11 @@ _REFUSED_ANYWHERE = (
     (re.compile(r"[$€£¥￥元]"), "may hold no currency sign", "write the number alone"),
     (re.compile(r"="), "may hold no = sign", "write the calculation alone, the result comes back"),
     # Read as a product, 0x10 would be 0; read as Python does, 16. Neither is a safe guess.
-    (re.compile(r"(?<![0-9.,])0[xX][0-9]"), "may hold no hexadecimal number", "write 0 x 10 with spaces"),
+    (
+        re.compile(r"(?<![0-9.,])0[xX][0-9]"),
+        "may hold no hexadecimal number",
+        "for a product write spaces around the x",
+    ),
 )
 _REFUSED_HERE = (
     (
@@ -195,7 +199,8 @@ def format_number(value: int | float | Decimal | Fraction) -> str:
         raise TypeError(f"value must be a number, got {type(value).__name__}; convert it first")
     if isinstance(value, Fraction):
         return _plain(_as_decimal(value))
-    number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+    # float() because a numpy float is a float too, with another repr
+    number = Decimal(repr(float(value))) if isinstance(value, float) else Decimal(value)
     if not number.is_finite():
         raise ValueError(f"value must be finite, got {value!r}; there is no digit to write")
     if isinstance(value, float) and not value.is_integer():
@@ -250,7 +255,9 @@ def _why_refused(rest: str, expr: str) -> str:
     for pattern, rule, remedy in _REFUSED_HERE:
         if pattern.search(rest):
             return f"expr {rule}, got {_cut(expr)}; {remedy}"
-    return f"expr may hold numbers and + - * / ( ) only, got {_cut(expr)}; {rest.strip()[:1]!r} is neither"
+    return (
+        f"expr may hold numbers and + - * / ( ) only, got {_cut(expr)}; {rest.lstrip(' ')[:1]!r} is neither"
+    )
 
 
 def _refuse_order(expr: str, operand_next: bool) -> None:

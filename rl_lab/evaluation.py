@@ -17,9 +17,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from rl_lab._errors import ERROR_ACTIONS, ERROR_KINDS, answer_is_cut_off, classify_error, recompute_steps
+from rl_lab._errors import (
+    ERROR_ACTIONS,
+    ERROR_KINDS,
+    answer_is_cut_off,
+    classify_error,
+    flag,
+    recompute_steps,
+)
 from rl_lab._estimates import (
     accuracy_at_k,
+    listed,
     majority_vote,
     mean_over_problems,
     paired_difference,
@@ -100,22 +108,27 @@ def evaluate(
     Raises
     ------
     ValueError
-        If the lengths differ or a gold answer is no number: a broken data set must not look like a wrong
-        model.
+        If the lengths differ, a gold answer is no number (a broken data set must not look like a wrong model), or a
+        truncated flag is neither True nor False (a finish reason such as ``"stop"`` is not).
+    TypeError
+        If an argument is no list, or a completion neither text, message list nor None.
 
     Examples
     --------
     >>> evaluate([], []).accuracy is None
     True
     """
-    golds, flags = list(ground_truth), None if truncated is None else list(truncated)
+    completions, golds = listed("completions", completions), listed("ground_truth", ground_truth)
+    flags = None if truncated is None else listed("truncated", truncated)
     if len(completions) != len(golds) or (flags is not None and len(flags) != len(golds)):
         cut = "" if flags is None else f" and {len(flags)} truncated flags"
         raise ValueError(
             f"there must be one gold answer per completion, got {len(completions)} completions, {len(golds)} gold "
             f"answers{cut}; evaluate whole sets"
         )
-    flags = [False] * len(golds) if flags is None else flags
+    flags = (
+        [False] * len(golds) if flags is None else [flag(f"truncated[{i}]", f) for i, f in enumerate(flags)]
+    )
     for i, gold in enumerate(golds):
         if parse_number(gold) is None:
             raise ValueError(
@@ -124,6 +137,7 @@ def evaluate(
     outcomes = [_outcome(c, g, cut) for c, g, cut in zip(completions, golds, flags, strict=True)]
     n = len(outcomes)
     counts = {name: outcomes.count(name) for name in ("correct", "wrong", "unparsed", "truncated")}
+    interval = wilson_interval(counts["correct"], n, confidence)
     in_format = [
         format_ok(c) and not (cut and o == "truncated")
         for c, cut, o in zip(completions, flags, outcomes, strict=True)
@@ -131,7 +145,7 @@ def evaluate(
     return Evaluation(
         n=n,
         accuracy=counts["correct"] / n if n else None,
-        interval=wilson_interval(counts["correct"], n, confidence) if n else None,
+        interval=interval if n else None,
         confidence=confidence,
         **counts,
         format_rate=_mean(in_format),
@@ -170,6 +184,8 @@ def accuracy_by_difficulty(
     ------
     ValueError
         If the lengths differ or an entry is neither right nor wrong.
+    TypeError
+        If a step or a level is no whole number.
 
     Examples
     --------
@@ -177,10 +193,12 @@ def accuracy_by_difficulty(
     >>> [(row.steps, row.n, round(row.accuracy, 2)) for row in rows]
     [(1, 3, 0.67), (4, 1, 0.0)]
     """
-    if len(correct) != len(steps):
-        raise ValueError(f"correct and steps must be equally long, got {len(correct)} and {len(steps)}")
     flags = right_or_wrong(correct, "correct")
-    steps = [whole("steps", one) for one in steps]
+    steps = [whole("steps", one) for one in listed("steps", steps)]
+    if len(flags) != len(steps):
+        raise ValueError(f"correct and steps must be equally long, got {len(flags)} and {len(steps)}")
+    if levels is not None:
+        levels = [whole("levels", level) for level in listed("levels", levels)]
     rows = []
     for level in sorted(set(steps)) if levels is None else levels:
         hits = [flag for flag, one in zip(flags, steps, strict=True) if one == level]

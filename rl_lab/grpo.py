@@ -38,7 +38,7 @@ from collections.abc import Hashable, Sequence
 from typing import Any, overload
 
 from rl_lab._grpo_batch import check_batch, oom_advice
-from rl_lab._grpo_common import one_of
+from rl_lab._grpo_common import listed, one_of
 from rl_lab._grpo_loss import LOSS_TYPES, aggregate, grpo_loss
 from rl_lab._grpo_objective import clipped_objective, kl_k1, kl_k2, kl_k3, ratio
 from rl_lab._grpo_rewards import (
@@ -48,6 +48,7 @@ from rl_lab._grpo_rewards import (
     group_mean,
     group_report,
     group_std,
+    rounding,
     scored_rewards,
     sum_rewards,
 )
@@ -135,9 +136,9 @@ def grpo_advantages(rewards: Any, normalize: bool | str = True) -> Any:
     [0.333, 0.0, -0.667, 0.333]
     """
     convention = _convention(normalize)
-    rows = list(rewards)
+    rows = listed("rewards", rewards)
     if rows and all(isinstance(row, (list, tuple)) for row in rows):
-        return _advantages([scored_rewards(row) for row in rows], convention)
+        return _advantages([scored_rewards(row, f"rewards[{g}]") for g, row in enumerate(rows)], convention)
     return _advantages([scored_rewards(rows)], convention)[0]
 
 
@@ -177,8 +178,8 @@ def batch_advantages(
     [0.5, 0.0, -0.5, 0.0]
     """
     convention = _convention(normalize)
-    groups = group_indices(prompts, len(rewards), num_generations)
     scored = scored_rewards(rewards)
+    groups = group_indices(prompts, len(scored), num_generations)
     in_groups = _advantages([[scored[i] for i in indices] for indices in groups], convention)
     out = [0.0] * len(scored)
     for indices, advantages in zip(groups, in_groups, strict=True):
@@ -204,8 +205,8 @@ def _advantages(groups: list[list[Reward]], convention: str) -> list[list[float]
         if scale == 0 or mean is None:
             out.append([0.0] * len(group))
         else:
-            # + 0.0 turns -0.0 into 0.0
-            out.append([0.0 if r is None else (r - mean) / scale + 0.0 for r in group])
+            noise = rounding(group)  # 0.2 is the mean of 0.1, 0.2 and 0.3, though not in its last bit
+            out.append([0.0 if r is None or abs(r - mean) < noise else (r - mean) / scale for r in group])
     return out
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from rl_lab._record import Record
 from rl_lab._sources import HUB_NAME, ProblemSet, load, one_of, skipped_rows
-from rl_lab.answers import ANSWER_PREFIX
+from rl_lab.answers import ANSWER_PREFIX, extract_answer, same_number
 from rl_lab.calculator import CalculatorError, evaluate, format_number
 from rl_lab.rows import (
     Problem,
@@ -84,6 +84,11 @@ class RowError(ValueError):
     """A row that cannot become training data. Its message names the row; :func:`convert` can skip and count it."""
 
 
+# ChatML, Llama 3 and Phi write <|name|>; Llama 2 and Mistral, Gemma.
+_TEMPLATE_MARK = re.compile(
+    r"<\|[^<>|\n]{1,40}\|>|</?s>|\[/?INST\]|<</?SYS>>|<(?:start|end)_of_turn>|<[be]os>"
+)
+
 Sample = Mapping[str, Any]
 Messages = list[dict[str, Any]]
 
@@ -131,7 +136,8 @@ def to_sft(
         Content of a system message, for instance :data:`SYSTEM_PROMPT`.
     tokenizer : optional
         A tokenizer with a chat template (``apply_chat_template``): renders text with the model's own marks
-        instead.
+        instead. If the template opens with a beginning-of-text mark (Llama, Gemma), so does this text, and a trainer
+        that tokenizes text (TRL's GRPOTrainer) adds another: give those ``"messages"``.
     row : int, optional
         Number of the row, for the message of an error.
 
@@ -146,8 +152,10 @@ def to_sft(
     Raises
     ------
     RowError
-        A ``ValueError``: if the row has no label or two different ones, a broken mark, chat-template marks inside, or a
-        question that gives its answer away. The row is named.
+        A ``ValueError``: if the row has no label or two different ones, a broken mark, chat-template marks inside, a
+        question that gives its answer away, or a solution that ends on another final answer. The row is named.
+    ValueError, TypeError
+        If `style`, `system` or `tokenizer` is not usable: a mistake in the call, not in the row.
 
     Examples
     --------
@@ -156,7 +164,7 @@ def to_sft(
     [{'role': 'assistant', 'content': '6*9=54 nuts.\nFinal Answer: 54'}]
     """
     messages, gold = _prompt(sample, system, row)
-    solution = strip_calc_marks(_solution(sample, row))
+    solution = strip_calc_marks(_solution(sample, gold, row))
     completion = f"{solution}\n{ANSWER_PREFIX} {gold}".lstrip()
     reply = [{"role": "assistant", "content": completion}]
     prompt = _render(messages, style, tokenizer)
@@ -242,7 +250,7 @@ def to_tool_trace(
     """
     one_of("style", style, ("messages",))
     messages, gold = _prompt(sample, system, row)
-    text, where = _solution(sample, row), _name(sample, row)
+    text, where = _solution(sample, gold, row), _name(sample, row)
     marks = calc_marks(text)
     if not marks:
         raise RowError(f"{where}: answer has no calculator marks, so nothing to call; skip the row")
@@ -299,6 +307,8 @@ def convert(rows: Iterable[Sample], to: str, *, on_error: str = "raise", **optio
     converter = CONVERTERS[one_of("to", to, CONVERTERS)]
     one_of("on_error", on_error, ("raise", "skip"))
     done, skipped = [], []
+    if isinstance(rows, (str, bytes, Mapping)) or not isinstance(rows, Iterable):
+        raise TypeError(f"rows must be a list of rows, got {type(rows).__name__}; wrap a single row in [ ]")
     for number, sample in enumerate(rows):
         try:
             done.append(converter(_mapping(sample, number), row=number, **options))
@@ -320,6 +330,11 @@ def chatml(messages: Messages, *, add_generation_prompt: bool = True) -> str:
     >>> chatml([{"role": "user", "content": "2+2?"}])
     '<|im_start|>user\n2+2?<|im_end|>\n<|im_start|>assistant\n'
     """
+    for turn in messages:
+        if not isinstance(turn, Mapping) or not all(
+            isinstance(turn.get(k), str) for k in ("role", "content")
+        ):
+            raise TypeError(f"messages must have role and content, both text, got {turn!r:.60}")
     turns = "".join(f"<|im_start|>{turn['role']}\n{turn['content']}<|im_end|>\n" for turn in messages)
     return turns + ("<|im_start|>assistant\n" if add_generation_prompt else "")
 
@@ -338,6 +353,8 @@ def _prompt(sample: Sample, system: str | None, row: int | None) -> tuple[Messag
         raise TypeError(
             f"sample must be a mapping with question and answer, got {type(sample).__name__}; pass one row"
         )
+    if system is not None and not isinstance(system, str):
+        raise TypeError(f"system must be text or None, got {type(system).__name__} {system!r:.60}")
     where, question, answer = _name(sample, row), sample.get("question"), sample.get("answer")
     if not isinstance(question, str) or not question.strip():
         raise RowError(
@@ -358,14 +375,24 @@ def _prompt(sample: Sample, system: str | None, row: int | None) -> tuple[Messag
     return [*messages, {"role": "user", "content": question}], gold
 
 
-def _solution(sample: Sample, row: int | None) -> str:
-    """The cleaned reasoning, marks still in it: HTML has to be unescaped before marks can be seen."""
+def _solution(sample: Sample, gold: str, row: int | None) -> str:
+    """The cleaned reasoning, marks still in it: HTML has to be unescaped before marks can be seen.
+
+    A solution that already closes with the answer line loses it, because the converters write their own.
+    """
     answer = sample.get("answer", "")
     if not isinstance(answer, str):
         raise RowError(
             f"{_name(sample, row)}: answer must be text, got {type(answer).__name__}; drop the row"
         )
-    solution = "\n".join(reasoning_lines(clean_text(answer)))
+    lines = reasoning_lines(clean_text(answer))
+    if lines and lines[-1].casefold().startswith(ANSWER_PREFIX.casefold()):
+        if not same_number(extract_answer(lines[-1]), gold):
+            raise RowError(
+                f"{_name(sample, row)}: answer ends on {lines[-1][:60]!r}, and the label is {gold}; drop the row"
+            )
+        lines.pop()
+    solution = "\n".join(lines)
     _refuse_template_marks(solution, _name(sample, row))
     left = strip_calc_marks(solution)
     if "<<" in left or ">>" in left:
@@ -374,7 +401,7 @@ def _solution(sample: Sample, row: int | None) -> str:
 
 
 def _refuse_template_marks(text: str, where: str) -> None:
-    found = re.search(r"<\|[^<>|\n]{1,40}\|>|</?s>|<(?:start|end)_of_turn>", text)
+    found = _TEMPLATE_MARK.search(text)
     if found:
         # Rendered again it would end the turn, or open a second prompt inside the first.
         raise RowError(
@@ -388,6 +415,11 @@ def _render(messages: Messages, style: str, tokenizer: Any) -> str | Messages:
         if style == "messages":
             raise ValueError(
                 "style='messages' leaves rendering to the trainer; leave tokenizer out, or leave style out"
+            )
+        if not hasattr(tokenizer, "apply_chat_template"):
+            raise TypeError(
+                f"tokenizer must have apply_chat_template, got {type(tokenizer).__name__} {tokenizer!r:.60}; "
+                "load it with transformers.AutoTokenizer.from_pretrained"
             )
         return tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
     return messages if style == "messages" else chatml(messages)

@@ -15,6 +15,7 @@ O tool observations     0 0 2
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -112,7 +113,7 @@ def run_agentic(
     ValueError
         If a list of actions is empty.
     TypeError
-        If `policy` is a single text.
+        If `policy` is a single text, or neither function nor list.
 
     Examples
     --------
@@ -123,6 +124,8 @@ def run_agentic(
     """
     if isinstance(policy, str):
         raise TypeError(f"policy must be a function or a list of actions, got {policy!r}; write [{policy!r}]")
+    if policy is not None and not callable(policy) and not isinstance(policy, Iterable):
+        raise TypeError(f"policy must be a function or a list of actions, got {policy!r}")
     env = ShoppingEnv() if env is None else env
     prompt, info = env.reset(seed=seed)
     policy = tool_policy(env.problem) if policy is None else policy
@@ -172,12 +175,17 @@ def run_rlvr(
     Trajectory
         One step; reward 1.0 if :func:`rl_lab.answers.extract_answer` finds the gold answer, else 0.0.
 
+    Raises
+    ------
+    TypeError
+        If `completion` is no text.
+
     Examples
     --------
     >>> [run_rlvr(text).rewards for text in ("55 yuan", "155 yuan", "5.55 yuan")]
     [[1.0], [0.0], [0.0]]
     """
-    completion = _solution(problem) if completion is None else completion
+    completion = _solution(problem) if completion is None else _text("completion", completion)
     reward = float(same_number(extract_answer(completion), problem.gold))
     return _one_step(name, problem, completion, reward, "a checker: is the answer the gold answer?")
 
@@ -207,16 +215,24 @@ def run_pbrft(
     Trajectory
         One step, whose reward is the score.
 
+    Raises
+    ------
+    TypeError
+        If `text` is no text.
+    ValueError
+        If the score is no finite number.
+
     Examples
     --------
     >>> polite = "Sure, happy to help! First the discount, then the coupon: you pay {} yuan."
     >>> [round(run_pbrft(polite.format(n)).rewards[0], 2) for n in (55, 155)]
     [0.83, 0.83]
     """
-    text = _friendly(problem) if text is None else text
-    return _one_step(
-        name, problem, text, float((scorer or style_score)(text)), "a scorer of style: how does it read?"
-    )
+    text = _friendly(problem) if text is None else _text("text", text)
+    score = (style_score if scorer is None else scorer)(text)
+    if isinstance(score, str) or not hasattr(score, "__float__") or not math.isfinite(score):
+        raise ValueError(f"scorer must return a finite number, got {score!r:.40}; a reward cannot be less")
+    return _one_step(name, problem, text, float(score), "a scorer of style: how does it read?")
 
 
 STYLE_CHECKS: dict[str, Callable[[str], bool]] = {
@@ -253,6 +269,7 @@ def style_score(text: str) -> float:
     >>> style_score("55")
     0.0
     """
+    text = _text("text", text)
     return sum(check(text) for check in STYLE_CHECKS.values()) / len(STYLE_CHECKS)
 
 
@@ -306,8 +323,15 @@ def compare(*trajectories: Trajectory) -> list[dict[str, Any]]:
     ------
     ValueError
         If two trajectories have the same name.
+    TypeError
+        If one is no trajectory.
     """
     runs = trajectories or (run_pbrft(), run_rlvr(), run_agentic())
+    for run in runs:
+        if not isinstance(run, Trajectory):
+            raise TypeError(
+                f"trajectories must be Trajectory objects, got {type(run).__name__}; pass run_agentic()"
+            )
     names = [run.name for run in runs]
     if len(set(names)) < len(names):
         raise ValueError(f"trajectories must have different names, got {names}; pass name= when you run them")
@@ -315,6 +339,14 @@ def compare(*trajectories: Trajectory) -> list[dict[str, Any]]:
         {"field": field, "counted": counted} | {run.name: count(run) for run in runs}
         for field, counted, count in _FIELDS
     ]
+
+
+def _text(name: str, value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    raise TypeError(
+        f"{name} must be text, got {type(value).__name__} {value!r:.40}; rl_lab.rewards.completion_text reads messages"
+    )
 
 
 def _one_step(name: str, problem: ShoppingProblem, text: str, reward: float, judge: str) -> Trajectory:

@@ -67,6 +67,8 @@ def generate(
     ValueError
         For settings out of range, an unknown family (the closest is named), or settings under which no `n` different
         problems were found.
+    TypeError
+        If a number is no whole number.
 
     Examples
     --------
@@ -161,7 +163,10 @@ def _plan(rng: random.Random, family: Family, steps: int) -> list[Part]:
 
 
 def _step_range(steps: int | tuple[int, int]) -> tuple[int, int]:
-    low, high = (steps, steps) if isinstance(steps, int) else tuple(steps)
+    ends = (steps, steps) if not isinstance(steps, (tuple, list)) else steps
+    if len(ends) != 2 or any(isinstance(end, bool) or not isinstance(end, int) for end in ends):
+        raise TypeError(f"steps must be a whole number or two of them, such as (1, 8), got {steps!r:.40}")
+    low, high = ends
     if not 1 <= low <= high <= MAX_STEPS:
         raise ValueError(f"steps must lie between 1 and {MAX_STEPS}, the lower first, got {steps!r}")
     return low, high

@@ -17,10 +17,12 @@ Cobbe et al. (2021), "Training Verifiers to Solve Math Word Problems", arXiv:211
 from __future__ import annotations
 
 import html
+import numbers
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
+from html.entities import html5
 
 from rl_lab._marks import (
     CURRENCY,
@@ -61,11 +63,13 @@ _UNSEEN = re.compile("[\u00ad\u200b\u2060\ufeff\u202a-\u202e\u2066-\u2069]")
 _UNUSUAL = re.compile(r"[^\n\x20-\x7e]")
 _BLANKS = re.compile(r" {2,}")
 _NUMBER_IN_TEXT = re.compile(r"-?[0-9][0-9,]*(?:\.[0-9]+)?|-?\.[0-9]+")
-
-
 _STATED_ANSWER = re.compile(
-    rf"(?:####|\b(?:final )?answer(?: is|:| =))\s*\**[{CURRENCY}]?\s*(?P<number>-?{NUMBER})", re.IGNORECASE
+    rf"(?:####|\\boxed\{{|\b(?:final )?(?:answer|ans|solution)\b\.?\*{{0,3}}\s?(?:is|:|=))"
+    rf"\s{{0,4}}\*{{0,3}}[{CURRENCY}]?\s?(?P<number>-?{NUMBER})",
+    re.IGNORECASE,
 )
+_RESULT = re.compile(rf"= ?[{CURRENCY}]?(?P<number>-?{NUMBER})")
+_OPERATION_BEFORE = re.compile(rf"[0-9)%] ?[-+*/×÷−x] ?[(.{CURRENCY}]*[0-9][0-9.,]*[)% ]*$")
 
 
 class Problem(dict):
@@ -91,7 +95,8 @@ class Problem(dict):
     @property
     def steps(self) -> int:
         """Number of solution steps: lines of reasoning that are not blank (GSM8K writes one step a line)."""
-        return len(reasoning_lines(self.get("answer") or ""))
+        answer = self.get("answer")
+        return len(reasoning_lines(answer)) if isinstance(answer, str) else 0
 
     @property
     def gold(self) -> str:
@@ -179,13 +184,16 @@ def extract_ground_truth(answer: str, *, row: int | None = None) -> str:
         raise ValueError(f"{where} must end in '#### <number>', got {answer[-60:]!r}; add it or drop the row")
     label = _LINE_ENDS.sub("\n", answer.rpartition("####")[2]).strip().partition("\n")[0]
     try:
-        return number_label(label)
+        return number_label(strip_calc_marks(label))
     except ValueError as error:
         raise ValueError(f"{where} must have a number after '####': {error}") from None
 
 
 def label_of(sample: Mapping[str, object]) -> str:
     """The label of a row: its field ``ground_truth``, ``target`` or ``label``, else the number after ``####``.
+
+    An ``answer`` that is itself a number, as in sets without solutions, is a label too. An answer *text* without
+    ``####`` is not, even if it holds a number: it may be a solution.
 
     Raises
     ------
@@ -196,11 +204,15 @@ def label_of(sample: Mapping[str, object]) -> str:
     --------
     >>> label_of({"question": "Q", "answer": "reasoning", "target": -1250.0})
     '-1250'
+    >>> label_of({"question": "Q", "answer": 54.0})
+    '54'
     """
     given = {key: number_label(sample[key]) for key in LABEL_KEYS if sample.get(key) is not None}
     answer = sample.get("answer")
     if isinstance(answer, str) and "####" in answer:
         given["answer"] = extract_ground_truth(answer)
+    elif is_number(answer):
+        given["answer"] = number_label(answer)
     if not given and isinstance(answer, str):
         return extract_ground_truth(answer)  # raises, and says why
     if not given:
@@ -210,6 +222,17 @@ def label_of(sample: Mapping[str, object]) -> str:
     if len({Decimal(label) for label in given.values()}) > 1:
         raise ValueError(f"a row must have one label, got {given}; decide which is right or drop the row")
     return next(iter(given.values()))
+
+
+def is_number(value: object) -> bool:
+    """Whether a field holds a number, and not a text or a flag.
+
+    Examples
+    --------
+    >>> [is_number(value) for value in (54, 54.0, "54", True, None)]
+    [True, True, False, False, False]
+    """
+    return isinstance(value, (numbers.Real, Decimal)) and not isinstance(value, bool)
 
 
 def reasoning_lines(answer: str) -> list[str]:
@@ -246,7 +269,7 @@ def clean_text(text: str) -> str:
         raise TypeError(
             f"text must be a str, got {type(text).__name__} {text!r:.60}; pass one field of the row"
         )
-    text = _ENTITY.sub(lambda entity: html.unescape(entity[0]), text)
+    text = _ENTITY.sub(_unescaped, text)
     text = _UNSEEN.sub("", _LINE_ENDS.sub("\n", text))
     text = _UNUSUAL.sub(lambda character: _plain_character(character[0]), text)
     lines = (_BLANKS.sub(" ", line).strip() for line in text.split("\n"))
@@ -261,14 +284,14 @@ def has_html_entities(text: str) -> bool:
     >>> has_html_entities("Tom &amp; Ann"), has_html_entities("Tom & Ann; 5 &lt 8")
     (True, False)
     """
-    return any(html.unescape(entity[0]) != entity[0] for entity in _ENTITY.finditer(text))
+    return any(_unescaped(entity) != entity[0] for entity in _ENTITY.finditer(text))
 
 
 def find_leak(question: str, gold: str, lines: Iterable[str] = ()) -> str:
     """How the question gives its own answer away; empty if it does not.
 
     A number of the question that happens to equal the answer is no leak (531 of GSM8K's 8,792 rows have one). A
-    label mark, a stated answer or a copied calculation is.
+    label mark, a stated answer, a calculation with the answer as its result or a copied step is.
 
     Examples
     --------
@@ -280,6 +303,10 @@ def find_leak(question: str, gold: str, lines: Iterable[str] = ()) -> str:
     for stated in _STATED_ANSWER.finditer(question):
         if parse_number(stated["number"]) == Decimal(gold):
             return f"it states the answer ({stated[0]!r})"
+    for result in _RESULT.finditer(question):
+        before = question[max(0, result.start() - 40) : result.start()]
+        if parse_number(result["number"]) == Decimal(gold) and _OPERATION_BEFORE.search(before):
+            return f"it works out the answer ({question[max(0, result.start() - 10) : result.end()]!r})"
     mark = next((mark for mark in calc_marks(question) if mark.stated), None)
     if mark:
         return f"it holds a calculator mark ({question[mark.start : mark.end]!r})"
@@ -299,6 +326,12 @@ def last_number(text: str) -> Decimal | None:
     """
     found = _NUMBER_IN_TEXT.findall(text)
     return Decimal(found[-1].replace(",", "")) if found else None
+
+
+def _unescaped(entity: re.Match[str]) -> str:
+    # html.unescape alone would read the start of an unknown name: "&notes;" as "&not" and "es;".
+    known = entity[0][1] == "#" or entity[0][1:] in html5
+    return html.unescape(entity[0]) if known else entity[0]
 
 
 def _plain_character(character: str) -> str:

@@ -7,6 +7,8 @@ import json
 import math
 import random
 import re
+import time
+from fractions import Fraction
 
 import pytest
 from hypothesis import given, settings
@@ -366,3 +368,56 @@ def test_hostile_text_is_read_in_linear_time(text):
     start = time.perf_counter()
     recompute_steps(text)
     assert time.perf_counter() - start < 5
+
+
+# -- sizes and kinds that slip in ----------------------------------------------------------------------------------
+
+
+@few
+@given(data=st.data())
+def test_the_quick_form_for_many_samples_equals_the_exact_one(data):
+    n = data.draw(st.integers(2001, 4000))
+    c, k = data.draw(st.integers(0, n)), data.draw(st.integers(1, n))
+    subsets = math.comb(n, k)
+    exact = Fraction(subsets - math.comb(n - c, k), subsets), Fraction(math.comb(c, k), subsets)
+    assert pass_at_k(n, c, k) == pytest.approx(float(exact[0]), rel=1e-12, abs=0)
+    assert pass_hat_k(n, c, k) == pytest.approx(float(exact[1]), rel=1e-9, abs=1e-300)
+
+
+def test_a_sign_test_on_thousands_of_problems_is_quick():
+    started = time.process_time()
+    result = paired_difference([True] * 2000 + [False] * 2100, [False] * 2000 + [True] * 2100)
+    assert time.process_time() - started < 1
+    assert result.p_value == pytest.approx(0.1223, abs=1e-3)  # z = (100 - 1) / sqrt(4100)
+
+
+def test_iterators_are_read_once_and_texts_are_no_lists():
+    assert evaluate(iter(["Final Answer: 1"]), iter(["1"]), iter([False])).correct == 1
+    assert accuracy_at_k(iter([iter([True, False])]), 1) == 0.5
+    for call in (
+        lambda: majority_vote(None),
+        lambda: mean_over_problems(0.5),
+        lambda: accuracy_at_k("10", 1),
+        lambda: paired_difference(None, [True]),
+        lambda: accuracy_by_difficulty([True], [1], levels=5),
+        lambda: evaluate(["Final Answer: 1"], "1"),
+    ):
+        with pytest.raises(TypeError, match="must be a list, got"):
+            call()
+
+
+def test_a_level_that_is_no_whole_number_is_refused():
+    with pytest.raises(TypeError, match="levels must be a whole number, got '1'"):
+        accuracy_by_difficulty([True], [1], levels=["1"])
+
+
+def test_a_finish_reason_is_no_flag_for_one_completion_either():
+    with pytest.raises(ValueError, match="truncated must be True or False, got 'stop'"):
+        classify_error("Final Answer: 1", 1, truncated="stop")
+    with pytest.raises(TypeError, match="question must be text or None"):
+        classify_error("Final Answer: 1", 1, question=5)
+
+
+def test_a_wrong_confidence_shows_on_an_empty_set_too():
+    with pytest.raises(ValueError, match="confidence must lie strictly between 0 and 1, got 95"):
+        evaluate([], [], confidence=95)

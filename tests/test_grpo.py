@@ -9,6 +9,7 @@ import pickle
 import random
 import subprocess
 import sys
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -506,3 +507,81 @@ def test_the_module_needs_the_standard_library_only(root):
         cwd=root,
     )
     assert done.returncode == 0
+
+
+# --- what readers pass besides lists ----------------------------------------------------------------------
+
+
+class Array:
+    """Stands for a numpy array or a tensor: something that turns into lists of builtin numbers."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def tolist(self):
+        return self.values
+
+
+def test_arrays_are_taken_like_lists_in_one_and_two_dimensions():
+    assert grpo_advantages(Array([1.0, 0.0]), False) == [0.5, -0.5]
+    assert grpo_advantages(Array([[1, 0], [1, 1]]), False) == [[0.5, -0.5], [0.0, 0.0]]
+    assert grpo_advantages([Array([1, 0]), Array([1, 1])], False) == [[0.5, -0.5], [0.0, 0.0]]
+    assert batch_advantages(Array([1, 0, 1, 1]), Array([0, 0, 1, 1]), 2, False) == [0.5, -0.5, 0.0, 0.0]
+    assert aggregate(Array([[1.0, 3.0]]), Array([[1, 0]])) == 1.0
+    assert grpo_loss(Array([[-1.0]]), Array([[-1.0]]), Array([1.0])) == -1.0
+
+
+def test_prompts_that_differ_only_deep_inside_are_different():
+    long = list(range(2000))
+    other = [*long[:1000], -1, *long[1001:]]  # repr() of an array would leave this place out
+    prompts = [Array(long), Array(long), Array(other), Array(other)]
+    assert batch_advantages([1, 0, 0, 1], prompts, 2, False) == [0.5, -0.5, -0.5, 0.5]
+
+
+def test_whole_numbers_of_other_kinds_become_builtin_ones():
+    class Count:
+        def __index__(self):
+            return 8
+
+    verdict = check_batch(Count(), num_generations=Count())
+    assert verdict.ok
+    assert type(verdict.effective) is int
+    json.dumps(verdict)
+
+
+def test_kl_and_ratio_return_builtin_floats():
+    for function in (ratio, kl_k1, kl_k2, kl_k3):
+        assert type(function(Fraction(-1), Fraction(-2))) is float
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: grpo_advantages(None), "rewards must be a list, got NoneType"),
+        (lambda: grpo_advantages("10"), "rewards must be a list, got str"),
+        (lambda: grpo_advantages([[1, 0], [1, "a"]]), r"rewards\[1\]\[1\] must be a number or None"),
+        (lambda: sum_rewards([1], ["a"]), r"columns\[1\]\[0\] must be a number or None"),
+        (lambda: sum_rewards([1], weights=[None]), r"weights\[0\] must be a number, got None"),
+        (lambda: sum_rewards([1], weights="1"), "weights must be a list, got str"),
+        (lambda: batch_advantages([1, 0], None, 2), "prompts must be a list, got NoneType"),
+        (lambda: kl_k3(None, -1.0), "logp must be a number, got None"),
+        (lambda: ratio("-1", -1.0), "logp_new must be a number, got '-1'"),
+        (lambda: clipped_objective(1.0, 1.0, epsilon=True), "epsilon must be a number, got True"),
+        (lambda: aggregate([1.0, 2.0]), r"per_token_losses\[0\] must be a list"),
+    ],
+)
+def test_what_is_no_number_or_list_is_named(call, message):
+    with pytest.raises(TypeError, match=message):
+        call()
+
+
+def test_a_nan_that_counts_is_refused_and_one_that_is_masked_is_not_looked_at():
+    assert aggregate([[math.nan, 2.0]], [[0, 1]]) == 2.0
+    with pytest.raises(ValueError, match=r"per_token_losses\[1\] must hold numbers where the mask counts"):
+        aggregate([[1.0], [math.nan]])
+
+
+@pytest.mark.parametrize("beta", [-0.1, math.nan, math.inf])
+def test_a_negative_or_endless_leash_is_refused(beta):
+    with pytest.raises(ValueError, match="beta must be finite and at least 0"):
+        grpo_loss([[-1.0]], [[-1.0]], [1.0], ref_logps=[[-1.0]], beta=beta)

@@ -8,6 +8,7 @@ import io
 import json
 import re
 import sys
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -522,3 +523,85 @@ def test_the_audit_command_writes_its_record(tmp_path, capsys):
     assert kept["splits"]["train"]["counts"]["held_out"] == 1
     assert kept["splits"]["test"]["completion_characters"] == {"mean": 112.0, "median": 112, "max": 112}
     assert "question is also in the held-out set" in capsys.readouterr().out
+
+
+# -- what else may stand in a file or in a call --------------------------------------------------------------------
+
+
+def test_a_byte_that_is_no_utf8_spoils_its_own_line_only(tmp_path, capsys):
+    good = json.dumps(dict(lab.CLIPS)).encode()
+    (tmp_path / "train.jsonl").write_bytes(
+        b"\xef\xbb\xbf" + good + b"\r\n" + good.replace(b"clips", b"cl\xefps") + b"\n"
+    )
+    with pytest.raises(ValueError, match=r"train.jsonl:2: no UTF-8 text .* save the file as UTF-8"):
+        load(tmp_path)
+    rows_left = load(tmp_path, on_error="skip")
+    assert rows_left == [lab.CLIPS]
+    assert [row.row for row in rows_left.skipped] == [1]
+
+
+def test_a_row_whose_answer_is_a_number_loads_and_has_a_label(tmp_path, capsys):
+    (tmp_path / "train.jsonl").write_text('{"question": "6*9?", "answer": 54}\n', encoding="utf-8")
+    (row,) = load(tmp_path)
+    assert (row.gold, row.steps) == ("54", 0)
+    assert to_rl(row)["ground_truth"] == "54"
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: load(5), "source must be a name or a path, got int"),
+        (lambda: to_rl(lab.CLIPS, system=5), "system must be text or None, got int"),
+        (
+            lambda: to_sft(lab.CLIPS, tokenizer="gpt2"),
+            "tokenizer must have apply_chat_template, got str 'gpt2'",
+        ),
+        (lambda: convert(lab.CLIPS, "rl"), r"wrap a single row in \[ \]"),
+        (lambda: convert(None, "rl"), "rows must be a list of rows, got NoneType"),
+        (
+            lambda: chatml([{"role": "user", "content": None}]),
+            "messages must have role and content, both text",
+        ),
+        (lambda: chatml("hi"), "messages must have role and content"),
+        (lambda: rows.strip_calc_marks(None), "text must be a str, got NoneType"),
+        (lambda: rows.check_calc_marks(None), "marks must be a text or a list of texts, got NoneType"),
+        (lambda: rows.check_calc_marks([b"1+1=2"]), "marks must be texts"),
+    ],
+)
+def test_a_wrong_kind_is_named_with_the_argument(call, message):
+    with pytest.raises(TypeError, match=message):
+        call()
+
+
+def test_the_audit_counts_rows_that_are_no_rows():
+    odd = [None, 5, {}, {"question": None, "answer": None}, {"question": ["Q"], "answer": 7}]
+    found = audit(odd, held_out=[None])
+    assert found.issues == {"no_label": [0, 1, 2, 3], "no_marks": [4], "last_number_differs": [4]}
+    assert found.n == 5
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["1", "1+", "answer: ", "answer:" + "*" * 9, "=", "<<", "&", "1 ", "1+1=2 ", "<<1+1=", "####", "[INST"],
+)
+def test_long_texts_of_one_pattern_are_read_in_no_time(unit):
+    text = unit * (12_000 // len(unit))
+    started = time.process_time()
+    rows.clean_text(text)
+    rows.strip_calc_marks(text)
+    rows.check_calc_marks([text])
+    rows.find_leak(f"answer:{' ' * 12_000}{text}", "54", [text])
+    convert([{"question": text, "answer": f"{text}\n#### 5"}], "sft", on_error="skip")
+    assert time.process_time() - started < 3
+
+
+@few
+@given(
+    a=st.integers(0, 999),
+    b=st.integers(1, 999),
+    sign=st.sampled_from(["", "-", "−"]),
+    money=st.sampled_from("$€ "),
+)
+def test_a_result_is_never_said_twice(a, b, sign, money):
+    result = f"{sign}{money.strip()}{a + b}"
+    assert rows.strip_calc_marks(f"x <<{a}+{b}={result}>>{result} y") == f"x {result} y"

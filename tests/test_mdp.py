@@ -664,3 +664,44 @@ def test_the_environment_can_be_wrapped_for_training():
         if not n.startswith("_") and n != "reset"
     ]
     assert tools == ["calc"]
+
+
+# --- kinds and sizes that slip in -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("function", [discounted_return, returns_to_go])
+def test_a_return_beyond_a_float_is_refused_not_infinite(function):
+    for rewards in ([1e308] * 10, [10**400]):
+        with pytest.raises(ValueError, match="finite"):
+            function(rewards, 1.0)
+
+
+def test_a_tool_that_gives_another_librarys_float_is_read():
+    class Float64(float):  # numpy's prints as np.float64(60.0)
+        def __repr__(self):
+            return f"np.float64({float(self)})"
+
+    env = ShoppingEnv(calculator=lambda expr: Float64(60))
+    env.reset()
+    assert env.step(("calc", "80*0.75"))[:2] == ("60", 0.1)
+
+
+@pytest.mark.parametrize("score", [math.nan, math.inf, None, "0.8"])
+def test_a_scorer_must_give_a_finite_number(score):
+    with pytest.raises(ValueError, match="scorer must return a finite number"):
+        run_pbrft("Sure!", scorer=lambda text: score)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: run_pbrft(5), "text must be text, got int"),
+        (lambda: run_rlvr([]), "completion must be text, got list"),
+        (lambda: style_score(None), "text must be text, got NoneType"),
+        (lambda: run_agentic(5), "policy must be a function or a list of actions, got 5"),
+        (lambda: compare(5), "trajectories must be Trajectory objects, got int"),
+    ],
+)
+def test_a_wrong_kind_is_named_with_the_argument(call, message):
+    with pytest.raises(TypeError, match=message):
+        call()

@@ -188,3 +188,9 @@ def test_impossible_settings_are_named(settings, error, message):
 
 def test_nothing_is_asked_for_nothing():
     assert generate(0, seed=0) == []
+
+
+@pytest.mark.parametrize("steps", [None, 2.0, "3", (1, 2, 3), (1.0, 2), True])
+def test_steps_of_another_kind_are_refused(steps):
+    with pytest.raises(TypeError, match="steps must be a whole number or two of them"):
+        generate(1, 0, steps)
