@@ -36,12 +36,12 @@ class Plan:
     targets: str | tuple[str, ...] = ATTENTION
     data: str = "working"  # "working", or "answer": the last line only
     evaluate_every: int = 5
-    groups_at: int = 0  # sample groups of eight before training and after this update; 0: never
+    groups_at: tuple[int, ...] = ()  # sample groups of eight after these updates
     start: bool = False  # also measure the untrained model, which is the same for every run
 
 
 PLANS = {
-    "long": Plan(updates=30, groups_at=15, start=True),
+    "long": Plan(updates=30, groups_at=(0, 15, 30), start=True),
     "answer": Plan(data="answer"),
     "rate_low": Plan(learning_rate=1e-4, evaluate_every=15),
 }
@@ -104,7 +104,7 @@ def record(name: str, plan: Plan, seed: int, model: str = "smollm2") -> dict[str
         result = evaluate(policy, task.test_rows)
         kept.append((step, result))
         print(f"  step {step}: {result}", flush=True)
-        if plan.groups_at and step in (0, plan.groups_at):
+        if step in plan.groups_at:
             groups[str(step)] = right_in_groups(policy, task.test_rows)
             print(f"  groups: {groups[str(step)]}", flush=True)
         return result
