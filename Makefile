@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 RUN := $(BIN)/python
 STAMP := $(VENV)/.stamp
 
-.PHONY: book test unit lab serve bench lint format address requirements clean help
+.PHONY: book test unit lab serve bench lint links format address requirements clean help
 
 help:            ## list the targets
 	@grep -hE '^[a-z]+: .*##|^[a-z]+: +##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 14
@@ -44,6 +44,9 @@ lint: $(STAMP)   ## ruff, codespell, notebooks without outputs
 	$(BIN)/codespell
 	$(RUN) tools/address.py --check
 	$(BIN)/nbstripout --keep-id --verify notebooks/*.ipynb
+
+links: $(STAMP)  ## ask every external link whether it is still there (needs a network)
+	$(RUN) -m tools.links
 
 format: $(STAMP) ## let ruff format, and strip outputs
 	$(BIN)/ruff format .

@@ -27,7 +27,7 @@ def recorded(name: str, folder: str | os.PathLike[str] | None = None) -> dict[st
     name : str
         Of :data:`rl_lab.train.headline.EXPERIMENTS`, or another that stands after ``12_`` in ``runs/``.
     folder : path, optional
-        Where the records lie: ``runs/`` of the clone, or what ``RL_LAB_RUNS`` names.
+        Where the records lie: ``runs/`` of the clone or of the installed package, or what ``RL_LAB_RUNS`` names.
 
     Returns
     -------
@@ -57,11 +57,15 @@ def read_record(stem: str, folder: str | os.PathLike[str] | None = None) -> dict
 
 
 def _folder(folder: str | os.PathLike[str] | None) -> Path:
-    return Path(folder or os.environ.get("RL_LAB_RUNS") or Path(__file__).resolve().parents[2] / "runs")
+    if chosen := folder or os.environ.get("RL_LAB_RUNS"):
+        return Path(chosen)
+    package = Path(__file__).resolve().parents[1]
+    clone = package.parent / "runs"
+    return clone if clone.is_dir() else package / "runs"  # an installed package carries the records (setup.py)
 
 
 def _missing(wanted: str, place: Path) -> FileNotFoundError:
-    there = sorted({path.stem[3:].rpartition("_")[0] for path in place.glob("12_*.json")})
+    there = sorted({path.stem.rstrip("0123456789").rstrip("_") for path in place.glob("[0-9][0-9]_*.json")})
     return FileNotFoundError(
         f"no record {wanted} in {place.name}/, there are {', '.join(there) or 'none'}; "
         "they come with the course's repository: clone it, or set RL_LAB_RUNS to its folder runs"
@@ -96,7 +100,8 @@ def average(runs: Mapping[str, Mapping[str, Any]], *curves: str) -> dict[str, An
     names = curves or tuple(records[0]["curves"])
     columns = {name: zip(*(run["curves"][name] for run in records), strict=True) for name in names}
     means = {name: [_mean(values) for values in column] for name, column in columns.items()}
-    about = f"mean of {len(records)} recorded runs ({', '.join(runs)})"
+    made_by = records[0].get("command", "").partition(" --seeds")[0]
+    about = f"mean of {len(records)} runs" + (f" by {made_by}" if made_by else "")
     return {"name": about, "steps": records[0]["steps"], "curves": means, "command": about}
 
 
