@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
+import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PATHS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -38,6 +41,38 @@ def read(path: Path) -> nbformat.NotebookNode:
 def tags(cell: nbformat.NotebookNode) -> list[str]:
     """Tags of a cell."""
     return cell.metadata.get("tags", [])
+
+
+def light(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """The notebook without the cells tagged ``model``, which load or train one.
+
+    The book build executes those, once; what they put out is read with `executed`.
+    """
+    copy = nbformat.from_dict(notebook)
+    copy.cells = [cell for cell in notebook.cells if "model" not in tags(cell)]
+    return copy
+
+
+def namespace(path: Path) -> dict:
+    """Names that a notebook's light cells define, exercises left out; they run in the notebook's folder."""
+    names: dict = {"__name__": "notebook"}
+    with contextlib.chdir(path.parent), contextlib.redirect_stdout(io.StringIO()):
+        for number, cell in enumerate(light(read(path)).cells):
+            if cell.cell_type == "code" and "exercise" not in tags(cell):
+                code = compile(cell.source, f"{path.name}, light cell {number}", "exec")
+                exec(code, names)  # our own cells, nothing that a model wrote
+    return names
+
+
+def executed(path: Path) -> nbformat.NotebookNode:
+    """The notebook with the outputs of the book build; skips the test where that was not made of this source."""
+    built = ROOT / "_build" / "jupyter_execute" / "notebooks" / path.name
+    if not built.is_file():
+        pytest.skip(f"{path.name} was not executed yet: run `make book`")
+    found = read(built)
+    if [c.source for c in found.cells] != [c.source for c in read(path).cells]:
+        pytest.skip(f"{path.name} has changed since the last `make book`")
+    return found
 
 
 def exercises_of(notebook: nbformat.NotebookNode) -> list[Exercise]:

@@ -26,7 +26,7 @@ from rl_lab.preferences import (
     rate_pairs,
 )
 from rl_lab.shaping import signal_share
-from tests.notebooks import PATHS, ROOT, read, tags
+from tests.notebooks import PATHS, ROOT, light, read, tags
 from tests.tables import markdown_of
 
 NUMBER = re.compile(r"(?<![\w@^.\-])[−±]?\d[\d,]*(?:\.\d+)?(?![\w\-])")
@@ -105,7 +105,7 @@ def chapter(number: int) -> dict:
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()):
         for call in ("explore", "trajectory", "replay"):
             patch.setattr(rl_lab.explore, call, lambda *args, **settings: None)
-        for cell in read(notebook(number)).cells:
+        for cell in light(read(notebook(number))).cells:
             if cell.cell_type == "code" and "exercise" not in tags(cell):
                 exec(
                     compile(cell.source, f"chapter {number}", "exec"), names

@@ -17,6 +17,7 @@ from rl_lab import grpo
 from tests.notebooks import PATHS, read
 from tests.tables import markdown_of, names_in_backticks, settings_of
 
+peft = pytest.importorskip("peft", reason="peft is not installed: no contract test against it")
 torch = pytest.importorskip("torch", reason="torch is not installed: no contract test against TRL")
 transformers = pytest.importorskip("transformers", reason="transformers is not installed: no contract test")
 trl = pytest.importorskip("trl", reason="trl is not installed: no contract test")
@@ -302,7 +303,10 @@ STATED = [
 
 @pytest.mark.parametrize("setting", STATED)
 def test_a_setting_in_a_table_exists_with_that_default(setting):
-    fields = {field.name: field for field in dataclasses.fields(getattr(trl, setting.config))}
+    fields = {
+        field.name: field
+        for field in dataclasses.fields(getattr(trl, setting.config, None) or getattr(peft, setting.config))
+    }
     assert setting.field in fields, f"{setting.config} has no field {setting.field}"
     field = fields[setting.field]
     default = field.default_factory() if field.default is dataclasses.MISSING else field.default

@@ -10,6 +10,8 @@ from unittest import mock
 import nbformat
 import yaml
 
+from tests.notebooks import light
+
 ROOT = Path(__file__).resolve().parents[2]
 _TOC = yaml.safe_load((ROOT / "_toc.yml").read_text("utf-8"))
 PAGES = [_TOC["root"], *(chapter["file"] for part in _TOC["parts"] for chapter in part["chapters"])]
@@ -21,10 +23,10 @@ def source(name: str) -> Path:
 
 
 def code_cells(name: str) -> list[str]:
-    """Sources of the code cells of a page, prose pages included."""
+    """Sources of the code cells of a page, prose pages included; without those that need a model."""
     path = source(name)
     if path.suffix == ".ipynb":
-        notebook = nbformat.read(path, as_version=4)
+        notebook = light(nbformat.read(path, as_version=4))
     else:
         from myst_nb.core.read import read_myst_markdown_notebook
 
