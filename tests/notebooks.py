@@ -43,6 +43,12 @@ def tags(cell: nbformat.NotebookNode) -> list[str]:
     return cell.metadata.get("tags", [])
 
 
+def one_line(path: Path) -> str:
+    """All Markdown of a notebook on one line, quotation marks of Markdown left out."""
+    text = " ".join(cell.source for cell in read(path).cells if cell.cell_type == "markdown")
+    return re.sub(r"(?:^|(?<=\s))>\s|\s+", " ", text)
+
+
 def light(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     """The notebook without the cells tagged ``model``, which load or train one.
 

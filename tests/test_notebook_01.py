@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from math import comb
 
 import pytest
 
 from rl_lab.check import check
 from rl_lab.mdp import ShoppingEnv, run_agentic
-from tests.notebooks import ROOT, exercises_of, read, tags
+from tests.notebooks import ROOT, exercises_of, namespace, one_line, read
 
 PATH = ROOT / "notebooks" / "01_what_is_agentic_rl.ipynb"
 HEAD, TOOL = 1, 2  # places of the habits
@@ -18,18 +17,13 @@ HEAD, TOOL = 1, 2  # places of the habits
 @pytest.fixture(scope="module")
 def page() -> dict:
     """Names that the notebook's cells define: they run here in one process, figures as plain text."""
-    names: dict = {"__name__": "notebook"}
-    for cell in read(PATH).cells:
-        if cell.cell_type == "code" and "exercise" not in tags(cell):
-            exec(compile(cell.source, str(PATH), "exec"), names)  # our own cells, nothing a model wrote
-    return names
+    return namespace(PATH)
 
 
 @pytest.fixture(scope="module")
 def prose() -> str:
     """All Markdown of the notebook on one line."""
-    text = " ".join(cell.source for cell in read(PATH).cells if cell.cell_type == "markdown")
-    return re.sub(r"[\s>]+", " ", text)
+    return one_line(PATH)
 
 
 # --- The learner -------------------------------------------------------------------------------------------

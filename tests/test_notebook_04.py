@@ -8,7 +8,7 @@ import pytest
 
 from rl_lab.mdp import ShoppingEnv, crossing, discounted_return, horizon, run_agentic, run_pbrft, run_rlvr
 from rl_lab.mdp import compare as counted
-from tests.notebooks import ROOT, read, tags
+from tests.notebooks import ROOT, namespace, one_line, read
 
 PATH = ROOT / "notebooks" / "04_mdp_five_tuple.ipynb"
 
@@ -16,18 +16,13 @@ PATH = ROOT / "notebooks" / "04_mdp_five_tuple.ipynb"
 @pytest.fixture(scope="module")
 def page() -> dict:
     """Names that the notebook's cells define: they run here in one process, figures as plain text."""
-    names: dict = {"__name__": "notebook"}
-    for cell in read(PATH).cells:
-        if cell.cell_type == "code" and "exercise" not in tags(cell):
-            exec(compile(cell.source, str(PATH), "exec"), names)  # our own cells, nothing a model wrote
-    return names
+    return namespace(PATH)
 
 
 @pytest.fixture(scope="module")
 def prose() -> str:
     """All Markdown of the notebook on one line."""
-    text = " ".join(cell.source for cell in read(PATH).cells if cell.cell_type == "markdown")
-    return re.sub(r"[\s>]+", " ", text)
+    return one_line(PATH)
 
 
 def test_the_page_counts_what_compare_counts(page):

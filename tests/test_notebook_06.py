@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import re
 
@@ -12,7 +10,7 @@ import pytest
 from rl_lab.gsm8k import chatml, convert, extract_ground_truth, strip_calc_marks, to_rl, to_sft, to_tool_trace
 from rl_lab.labs.formats import CLIPS, CLIPS_SHORT, LESSON, loss_text, textbook_completion
 from rl_lab.rows import last_number
-from tests.notebooks import ROOT, read, tags
+from tests.notebooks import ROOT, namespace, one_line
 from tests.test_gsm8k import tokenizer_with
 
 PATH = ROOT / "notebooks" / "06_three_formats.ipynb"
@@ -21,19 +19,13 @@ PATH = ROOT / "notebooks" / "06_three_formats.ipynb"
 @pytest.fixture(scope="module")
 def page() -> dict:
     """Names that the notebook's cells define: they run here in one process, figures as plain text."""
-    names: dict = {"__name__": "notebook"}
-    with contextlib.redirect_stdout(io.StringIO()):
-        for cell in read(PATH).cells:
-            if cell.cell_type == "code" and "exercise" not in tags(cell):
-                exec(compile(cell.source, str(PATH), "exec"), names)  # our own cells, nothing a model wrote
-    return names
+    return namespace(PATH)
 
 
 @pytest.fixture(scope="module")
 def prose() -> str:
     """All Markdown of the notebook on one line."""
-    text = " ".join(cell.source for cell in read(PATH).cells if cell.cell_type == "markdown")
-    return re.sub(r"\s+", " ", text)
+    return one_line(PATH)
 
 
 def test_sizes_and_lengths_in_the_prose_are_those_of_the_audit(page, prose):

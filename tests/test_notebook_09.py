@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
 from rl_lab import lora
-from tests.notebooks import ROOT, read, tags
+from tests.notebooks import ROOT, namespace, one_line
 
 np = pytest.importorskip("numpy", reason="the chapter computes with numpy")
 pytestmark = pytest.mark.notebook  # its cells train small models: about ten seconds
@@ -19,18 +17,13 @@ QKVO = ["q", "k", "v", "o"]
 @pytest.fixture(scope="module")
 def page() -> dict:
     """Names that the notebook's cells define: they run here in one process, figures as plain text."""
-    names: dict = {"__name__": "notebook"}
-    for cell in read(PATH).cells:
-        if cell.cell_type == "code" and "exercise" not in tags(cell):
-            exec(compile(cell.source, str(PATH), "exec"), names)  # our own cells, nothing a model wrote
-    return names
+    return namespace(PATH)
 
 
 @pytest.fixture(scope="module")
 def prose() -> str:
     """All Markdown of the notebook on one line."""
-    text = " ".join(cell.source for cell in read(PATH).cells if cell.cell_type == "markdown")
-    return re.sub(r"[\s>]+", " ", text)
+    return one_line(PATH)
 
 
 @pytest.fixture(scope="module")
