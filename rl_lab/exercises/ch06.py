@@ -36,7 +36,8 @@ def _(answer: Any, t: Probe) -> None:
         _hint("####", "The label's mark is still there."),
         _hint("\n\n", "A blank line is left: many programs stop reading at one."),
         _hint("Final Answer:  ", "There is one space too many behind the colon: strip the label."),
-        _hint("1,2", "The label keeps its comma; a model that writes 1234 would never equal it."),
+        _hint("Answer: 1,2", "The label keeps its comma; a model that writes 1234 would never equal it."),
+        _hint("1000+234", "The reasoning lost its commas as well; take them out of the label only."),
     ]
     expected = to_sft(CLIPS)["completion"]
     t.call(
@@ -151,8 +152,8 @@ def _(answer: Any, t: Probe) -> None:
         why="Two marks, two calls.",
         hints=[
             (
-                lambda got: got and isinstance(got[0][1], float),
-                "Results are texts: format_number writes 24.0 as 24.",
+                lambda got: got and got[0][1] in (24, 24.0, "24.0"),
+                'Results are texts as a calculator shows them: format_number makes "24" of 24.0.',
             )
         ],
     )

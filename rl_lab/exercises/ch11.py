@@ -63,7 +63,7 @@ def _(answer: Any, t: Probe) -> None:
         expected="a larger one in faint",
         why=(
             "The std makes every spread about 1, so only the shape counts: one completion against three gives 1.5, "
-            "two against two only 0.87. Three equal rewards in faint are not equal to four."
+            "two against two only 0.87. Let one reward of faint differ a little from three equal ones."
         ),
     )
 
@@ -83,8 +83,12 @@ def _(answer: Any, t: Probe) -> None:
         (0.11, 0.10, 0.63, "Inside the clip range the objective is ratio times advantage."),
     ):
         logs = math.log(new), math.log(old)
-        expect = clipped_objective(new / old, advantage)
-        t.call(answer, *logs, advantage, expect=expect, tol=1e-6, why=why)
+        expect, inverted = clipped_objective(new / old, advantage), clipped_objective(old / new, advantage)
+        upside_down = (
+            "The ratio is upside down: the new probability over the old one, exp(logp_new - logp_old)."
+        )
+        hints = {} if math.isclose(expect, inverted, abs_tol=1e-4) else {inverted: upside_down}
+        t.call(answer, *logs, advantage, expect=expect, tol=1e-6, why=why, hints=hints)
     t.call(
         answer,
         math.log(0.2),
