@@ -10,8 +10,9 @@ import re
 import pytest
 
 from rl_lab.check import check
+from rl_lab.gsm8k import load
 from rl_lab.labs import rewards as lab
-from rl_lab.rewards import accuracy_reward, hybrid_reward
+from rl_lab.rewards import accuracy_reward, completion_text, hybrid_reward, make_reward
 from tests.notebooks import ROOT, exercises_of, read, tags
 
 PATH = ROOT / "notebooks" / "07_reward_functions.ipynb"
@@ -98,47 +99,108 @@ def test_numbers_in_the_text_about_steps(page, prose):
     assert page["step_pay"](page["spam"], cap=10**9) == 51.0
     assert "a *wrong* completion earns 3.0" in prose
     assert page["step_pay"](page["no_idea"], cap=10**9, gate=False) == pytest.approx(3.0)
-    free = page["four"](beta=0.2, gate=False, cap=False)["steps"]
-    assert "the long *wrong* completion earns 0.8 for its steps" in prose
-    assert free[2] == pytest.approx(0.8)
-    assert page["step_pay"](lab.SAMPLES[2].text + " = =", beta=0.2, cap=10**9, gate=False) > 1
+
+
+@pytest.fixture(scope="module")
+def grid(page) -> dict:
+    """What the arena's figure shows, for each of its combinations: (result, settings) by settings."""
+    return {
+        chosen: page["arena"](page["priced"](*chosen[1:]), ability=chosen[0], group_size=None)
+        for chosen in itertools.product(
+            [0.05, 0.2, 0.4, 0.6, 0.8, 0.95], [0.0, 0.0005, 0.001, 0.002], [0, 200, 400, 1000], [0.0, 0.05],
+            [True, False], page["COUNT"],
+        )
+    }  # fmt: skip
+
+
+def test_the_first_offer_breeds_spam(page, prose):
+    result = page["arena"](page["first_offer"])
+    assert result.leaders == ["spam"]
+    assert "The reward rose from 0.61 to 5.67" in prose
+    assert (result.reward[0], result.reward[-1]) == pytest.approx((0.61, 5.67), abs=5e-3)
+    assert "right 42 times in 100 where it could be 60" in prose
+    assert result.accuracy[-1] == pytest.approx(0.42, abs=5e-3)
+    assert {page["arena"](page["first_offer"], seed=seed).winner for seed in range(5)} == {"spam"}
 
 
 def test_which_habit_wins_flips_where_the_text_says(page, prose):
-    habits = page["habits"]
-
-    def winner(**settings):
-        return habits(**settings)["this habit wins"]
-
-    assert winner() == "brief"
-    for ability, beta in itertools.product([0.05, 0.2, 0.4, 0.6, 0.8], [0.025, 0.05]):
-        assert winner(ability=ability, beta=beta, cap=False) == "spam"
-    both = page["expected"]
-    assert both("spam", 0.6) == pytest.approx(both("brief", 0.6))
-    assert winner(gate=False, cap=False) == "spam"
-    assert both("spam", 0.6, gate=False, cap=False) == pytest.approx(1.73)
-    assert "of its 1.73 being right brings 0.48" in prose
-    assert winner(alpha=0.0) == winner(alpha=0.0005) == "long"
-    assert page["flip"] == pytest.approx(0.00058, abs=5e-6)
-    assert winner(alpha=0.00057) == "long"
-    assert winner(alpha=0.00059) == "brief"
-    assert winner(gate=False, beta=0.0, ability=0.05) == "guess"
+    ring, count = page["ring"], page["COUNT"]
+    start = ring()
+    assert (start["wins"], start["right"]) == ("brief", "31% → 42%")
+    assert "goes from 31 to 42 % right, where it could reach 60" in prose
+    assert ring(steps=count[0])["wins"] == "spam"
+    assert ring(alpha=0.0)["wins"] == "long and buried"
+    far = ring(target=1000)
+    assert (far["wins"], far["right"]) == ("long", "31% → 60%")
+    assert ring(target=400)["wins"] == "spam"
+    assert ring(target=400, steps=count[2])["wins"] == "brief and spam"
+    assert ring(gate=False, beta=0.0, ability=0.05)["wins"] == "guess"
 
 
-def test_silence_wins_nowhere_in_the_figure(page):
-    grid = itertools.product(
-        [0.05, 0.2, 0.4, 0.6, 0.8], [0, 0.0005, 0.001, 0.0015, 0.002], [0, 200, 400, 600], [0, 0.025, 0.05],
-        [True, False], [True, False],
-    )  # fmt: skip
-    for ability, alpha, target, beta, gate, cap in grid:
-        assert page["habits"](ability, alpha, target, beta, gate, cap)["this habit wins"] != "silent"
+def test_without_gate_and_cap_the_reward_climbs_past_5_at_every_ability(page, grid):
+    for ability in (0.05, 0.2, 0.4, 0.6, 0.8, 0.95):
+        result = grid[ability, 0.001, 200, 0.05, False, page["COUNT"][0]]
+        assert result.winner == "spam"
+        assert result.reward[-1] > 5
+        assert result.accuracy[-1] < ability
+
+
+def test_silence_wins_nowhere_in_the_figure(grid):
+    assert len(grid) == 1152
+    assert not any("silent" in result.leaders for result in grid.values())
+
+
+def test_in_the_figure_the_division_changes_no_winner(page, grid, prose):
+    assert "which has no group size, the division changes the speed and no winner" in prose
+    for chosen, result in grid.items():
+        free = page["arena"](page["priced"](*chosen[1:]), ability=chosen[0], group_size=None, normalize=False)
+        assert free.winner == result.winner or {free.winner, result.winner} <= set(
+            result.leaders + free.leaders
+        ), chosen
+
+
+def test_the_flips_of_training_are_those_on_paper(page, prose):
+    assert page["trained"] == pytest.approx([0.43, 0.00053, 0.00093], abs=1e-5)
+    assert page["trained"] == pytest.approx(page["on_paper"], abs=1e-5)
+    brief, spam = (page["HABITS"][i].outcomes(page["EXAMPLE_PROBLEM"], 0.6)[0].text for i in (1, 4))
+    assert len(spam) - 200 == 54
+    assert page["step_pay"](spam) - page["step_pay"](brief) == pytest.approx(0.05)
+    assert "so α = 0.00053" in prose
+    assert "so α = 0.00093" in prose
+
+
+def test_the_division_moves_the_flip_as_the_text_says(page, prose):
+    flips = {size: page["duel"](size)["silence wins below"] for size in (2, 4, 8, 16)}
+    assert (flips[2], flips[8]) == pytest.approx((0.5, 0.457), abs=1e-3)
+    assert "it lies at 0.457 for groups of eight and at 0.5 for pairs" in prose
+    assert flips[4] > flips[8] > flips[16] > 0.43
+    for size in flips:
+        plain = page["flip_point"](lambda p, g=size: page["push_on_long"](p, g, False) > 0, 0.3, 0.7)
+        assert plain == pytest.approx(0.43, abs=1e-4)
 
 
 def test_numbers_in_the_text_about_the_attack_and_the_audit(page, prose):
-    assert "among 2,000 earns 0.2, the best wrong one 0" in prose
-    assert (page["worst_right"], page["best_wrong"]) == (0.2, 0.0)
-    assert "All 200 gold solutions are paid, none of their neighbours" in prose
-    assert (sum(page["paid"]), sum(page["neighbour"])) == (200, 0)
+    report = page["attack"](page["naive_reward"])
+    assert (report.score, report.total) == (29, 48)
+    assert "Nineteen got through. Seven are doors" in prose
+    doors = [v for v in report.verdicts if not v.passed and v.attack.kind == "wrong"]
+    assert (len(report.faults), len(doors)) == (19, 7)
+    assert page["attack"](hybrid_reward).score == 48
+    assert "handled 29 of 48 attacks, the hardened one all" in prose
+    assert set(page["attack"](page["first_offer"]).faults) - set(report.faults)
+    assert page["audit"](hybrid_reward, page["load"]("bundled", "test", limit=200)).passed
+
+
+def test_the_naive_reward_leaves_93_gold_solutions_of_gsm8k_unpaid(page, prose, gsm8k_dir):
+    assert "leaves 93 of them unpaid, and all 93 for the same reason: `#### 2,125` is read as 125" in prose
+    assert page["naive_answer"]("#### 2,125") == "125"
+    unpaid = [
+        text
+        for split in ("train", "test")
+        for _, text, _ in page["audit"](page["naive_reward"], load(gsm8k_dir, split), as_written=True).unpaid
+    ]
+    assert len(unpaid) == 93
+    assert all("," in text.rpartition("####")[2] for text in unpaid)
 
 
 def test_the_naive_batch_is_as_silent_as_the_text_says(page):
@@ -154,12 +216,18 @@ def test_solutions_report_true_numbers(page, prose):
     for code in solutions.values():
         exec(compile(code, str(PATH), "exec"), names)  # our own solutions
     assert names["reward"] == pytest.approx(1.02)
-    text = names["attack"]()
+    text = names["one_for_all"]()
     assert sum(accuracy_reward(text, n) for n in range(1, 101)) == 0
     assert "`accuracy_reward` pays 0 of 100" in prose
     mine = names["my_reward"]
-    assert [mine(s.text, "55") for s in lab.SAMPLES] == pytest.approx([1.2, 0.77, 0, 0])
-    assert mine("x" * 20_000 + "\nFinal Answer: 55", "55") == pytest.approx(0.1)
+    assert page["attack"](mine).score == 48
+    won = page["arena"](mine, group_size=None)
+    assert won.leaders == ["long"]
+    assert won.accuracy[-1] == pytest.approx(0.60, abs=5e-3)
+    assert "reasoning at length wins alone, right 60 times in 100" in prose
+    at_200 = page["arena"](hybrid_reward, group_size=None)
+    assert at_200.leaders == ["brief"]
+    assert at_200.accuracy[-1] == pytest.approx(0.42, abs=5e-3)
     with pytest.raises(ValueError, match="4 completions but 3 labels"):
         names["my_batch"](["a"] * 4, ["1"] * 3)
 
@@ -172,31 +240,47 @@ def careless(completion, gold):
     return accuracy_reward(completion, gold)
 
 
+def with_fine(target, alpha=0.001, floor=0.1):
+    def reward(completion, gold):
+        accuracy = accuracy_reward(completion, gold)
+        fine = alpha * max(0, len(completion_text(completion)) - target)
+        return accuracy and max(floor, accuracy - fine)
+
+    return reward
+
+
 WEAK = {
-    "a wrong answer": lambda c, g: 1.0,
-    "spam": lambda c, g: accuracy_reward(c, g) + 0.05 * c.count("="),
-    "against a long right answer": lambda c, g: accuracy_reward(c, g) * (1 - 0.001 * max(0, len(c) - 200)),
-    "a hedged answer": lambda c, g: float("55" in c.rsplit("\n", 1)[-1]),
-    "a long right answer against the short one": careless,
-    "one with 14": lambda c, g: accuracy_reward(c, g) * (max(0.1, 1 - len(c) / 5000) + 0.05 * c.count("=")),
-    "padded with 60": lambda c, g: (
-        accuracy_reward(c, g) * (max(0.1, 1 - 0.001 * max(0, len(c) - 200)) + 0.05 * min(c.count("="), 5))
-    ),
-    "SAMPLES[0]": lambda c, g: accuracy_reward(c, g) * max(0.1, 1 - 0.001 * max(0, len(c) - 200)),
-    "…, '55')": lambda c, g: None,
+    "no return": (lambda c, g: None, "nothing"),
+    "no function": (0.5, "your function"),
+    "one argument": (lambda c: 1.0, "as the arena calls it"),
+    "two answers": (lambda c, g: float("55" in str(c).rsplit("\n", 1)[-1]), "two answers"),
+    "a crash": (lambda c, g: accuracy_reward(c.strip(), g), "a turn without text"),
+    "equals signs": (lambda c, g: accuracy_reward(c, g) and 1 + 0.05 * str(c).count("="), "60 equals signs"),
+    "no floor": (with_fine(200, floor=-99), "1,201 characters"),
+    "no label": (lambda c, g: accuracy_reward(c, g) or 0.0, "no label"),
+    "buried": (careless, "arena(my_reward"),
+    "brevity": (with_fine(200), "arena(my_reward"),
 }
 
 
-@pytest.mark.parametrize("attack", WEAK)
-def test_exercise_3_names_the_attack_that_succeeded(attack):
-    result = check("07.3", WEAK[attack])
+@pytest.mark.parametrize("name", WEAK)
+def test_exercise_3_names_the_attack_that_got_through(name):
+    reward, finding = WEAK[name]
+    result = check("07.3", reward)
     assert not result.passed
-    assert attack in result.finding.called
+    assert finding in result.finding.called
 
 
-def test_exercise_3_takes_other_good_rewards(page):
-    assert not check("07.3", hybrid_reward).passed  # its format bonus is not what was asked: 1.3, not 1.2
-    assert check("07.3", lambda c, g: hybrid_reward(c, g, format_bonus=0)).passed
+def test_exercise_3_tells_brevity_from_burying():
+    assert "priced out" in check("07.3", with_fine(200)).finding.why
+    assert "filler" in check("07.3", careless).finding.why
+
+
+def test_exercise_3_takes_other_good_rewards():
+    assert check("07.3", with_fine(1000)).passed
+    assert check("07.3", with_fine(200, alpha=0.0003)).passed
+    assert not check("07.3", hybrid_reward).passed  # its target of 200 prices long reasoning out
+    assert check("07.3", make_reward("hybrid", target_len=1000)).passed
 
 
 @pytest.mark.parametrize(

@@ -1,18 +1,17 @@
-"""Exercises of chapter 7: predict a reward, attack one, defend your own, hand it to a trainer."""
+"""Exercises of chapter 7: predict a reward, attack one, defend your own in the arena, hand it to a trainer."""
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable
 from typing import Any
 
+from rl_lab.arena import arena, attack
 from rl_lab.check import Probe, exercise
 from rl_lab.labs.rewards import SAMPLES
 from rl_lab.rewards import accuracy_reward
 
-SHORT, LONG = SAMPLES[0].text, SAMPLES[1].text
-END = "\nFinal Answer: "
+SHORT = SAMPLES[0].text
 
 
 @exercise("07.1", "What does it earn?")
@@ -39,10 +38,10 @@ def _colleagues_reward(completion: str, gold: str) -> float:
 
 @exercise("07.2", "One completion for every gold answer")
 def _(answer: Any, t: Probe) -> None:
-    text = t.run(answer, why="attack() takes nothing and returns one completion.")
+    text = t.run(answer, why="one_for_all() takes nothing and returns one completion.")
     t.that(
         isinstance(text, str),
-        "attack()",
+        "one_for_all()",
         came_back=repr(text)[:80],
         expected="a string",
         why="A completion is text.",
@@ -50,7 +49,7 @@ def _(answer: Any, t: Probe) -> None:
     unpaid = [n for n in range(1, 101) if _colleagues_reward(text, str(n)) != 1.0]
     t.that(
         not unpaid,
-        "colleagues_reward(attack(), gold) for gold = 1 to 100",
+        "colleagues_reward(one_for_all(), gold) for gold = 1 to 100",
         came_back=f"{100 - len(unpaid)} of 100 paid; the first that is not: {unpaid[0] if unpaid else ''}",
         expected="100 of 100 paid",
         why="It asks whether the gold number stands anywhere in the last line. What may a last line hold?",
@@ -58,92 +57,67 @@ def _(answer: Any, t: Probe) -> None:
     fooled = [n for n in range(1, 101) if accuracy_reward(text, str(n)) == 1.0]
     t.that(
         len(fooled) <= 1,
-        "accuracy_reward(attack(), gold) for gold = 1 to 100",
+        "accuracy_reward(one_for_all(), gold) for gold = 1 to 100",
         came_back=f"{len(fooled)} of 100 paid",
         expected="at most one",
         why="A hardened reward reads one answer, so no text can be right for two gold answers.",
     )
 
 
-def _attacks(pay: Callable[[str], Any]) -> list[tuple[str, str, str, str]]:
-    """Twelve attacks as (what was tried, completion that must lose, completion that must win, lesson)."""
-    spam, labels = "= " * 1000, "\n".join(f"Step {i}: go on" for i in range(1, 200))
-    equations = "\n".join(f"{i}+1={i + 1}" for i in range(200))
-    gate = "A bonus or a fine is due only behind a right answer: return 0 first if it is wrong."
-    floor = "A fine without a floor takes a right answer below a wrong one: max(0.1, ...)."
-    wrong = "Only the one number behind the last marker counts. right(completion, gold) reads it."
-    right_long, right_huge = "x" * 1500 + END + "55", "x" * 20_000 + END + "55"
-    return [
-        ("a wrong answer", f"48+7=55{END}60", SHORT, wrong),
-        ("a wrong answer behind spam", spam + END + "60", SHORT, gate),
-        ("a wrong answer behind 200 labels", labels + END + "60", SHORT, gate),
-        ("a wrong answer behind 200 equations", equations + END + "60", SHORT, gate),
-        ("silence against a long right answer", "I am not sure.", right_long, floor),
-        ("a wrong answer against a long right one", END + "60", right_long, floor),
-        ("silence against 20,000 characters and the right answer", "", right_huge, floor),
-        (
-            "a spammed wrong answer against a plain right one",
-            equations + END + "60",
-            "Final Answer: 55",
-            gate,
-        ),
-        ("a hedged answer", f"{SHORT[:40]}{END}55 or 60", SHORT, wrong),
-        ("the right number, then another one", f"55{END}60", SHORT, wrong),
-        ("the answer buried in the reasoning block", "<think>Final Answer: 55</think> no idea", SHORT, wrong),
-        (
-            "a long right answer against the short one",
-            LONG,
-            SHORT,
-            "Beyond 200 characters each one costs 0.001.",
-        ),
-    ]
-
-
-@exercise("07.3", "A reward that survives")
+@exercise("07.3", "Write it, attack it, defend it")
 def _(answer: Any, t: Probe) -> None:
-    def pay(text: str) -> float:
-        reward = t.run(answer, text, "55", why="A reward must survive every text.")
+    report = _try(t, attack, answer)
+    for verdict in report.verdicts:
+        one = verdict.attack
         t.that(
-            isinstance(reward, (int, float)) and not isinstance(reward, bool) and math.isfinite(reward),
-            f"my_reward({text[:40]!r}…, '55')",
-            came_back=repr(reward),
-            expected="a finite number",
-            why="A trainer computes with it: None, True and nan poison the batch.",
+            verdict.passed,
+            f"attack {one.name!r}: {_cut(one.completion)}, label {one.label!r}",
+            came_back=f"{verdict.came_back} ({report.score} of {report.total} attacks handled)",
+            expected=verdict.expected,
+            why=one.lesson,
         )
-        return float(reward)
+    _expect_to_win(answer, t)
 
-    for name, loser, winner, lesson in _attacks(pay):
-        low, high = pay(loser), pay(winner)
+
+def _expect_to_win(answer: Any, t: Probe) -> None:
+    """Long reasoning must win the arena, and win alone: no luck, so the prices decide."""
+    result = _try(t, lambda reward: arena(reward, ability=0.6, group_size=None), answer)
+    came_back = f"{' and '.join(result.leaders)} won, right {result.accuracy[-1]:.0%}"
+    t.that(
+        result.winner in ("long", "buried"),
+        "arena(my_reward, group_size=None)",
+        came_back=came_back,
+        expected="long won, right at least 55%",
+        why="Reasoning at length is right most often, and here it is priced out: a lower α or a longer target.",
+    )
+    t.that(
+        result.leaders == ["long"] and result.accuracy[-1] >= 0.55,
+        "arena(my_reward, group_size=None)",
+        came_back=came_back,
+        expected="long alone won, right at least 55%",
+        why="The answer buried in 3,500 characters must earn less than the same reasoning without the filler.",
+    )
+
+
+def _try(t: Probe, put: Callable[[Any], Any], answer: Any) -> Any:
+    """Put the reader's function to a test of the arena; what cannot be used at all is a finding."""
+    if not callable(answer):
+        t.run(answer)
+    try:
+        return put(answer)
+    except Exception as error:  # whatever a learner's code raises is a finding
         t.that(
-            low < high,
-            f"attack: {name}",
-            came_back=f"{low:.4g}, and the honest completion {high:.4g}",
-            expected="less than the honest completion",
-            why=lesson,
+            False,
+            "my_reward, as the arena calls it",
+            came_back=f"{type(error).__name__}: {error}",
+            expected="one finite number, or None, for each completion",
+            why="my_reward(completion, gold) or my_batch(completions, ground_truth, **columns).",
         )
-    few, many = pay(f"48+7=55{END}55"), pay("\n".join(f"{i}+1={i + 1}" for i in range(14)) + END + "55")
-    t.that(
-        few <= many <= 1 + 5 * 0.05 + 1e-9,
-        "two right completions below 200 characters, one with 1 step and one with 14",
-        came_back=f"{few:.4g} and {many:.4g}",
-        expected="more for more steps, and at most 1.25",
-        why="Steps are paid 0.05 each, and five at most: without a cap the bonus outgrows the answer.",
-    )
-    padded = pay("= " * 60 + END + "55")
-    t.that(
-        padded <= pay("Final Answer: 55"),
-        "a right answer padded with 60 equals signs",
-        came_back=f"{padded:.4g}",
-        expected="no more than the bare right answer",
-        why="An = without numbers on both sides is no step: count_steps knows that.",
-    )
-    t.that(
-        abs(pay(SHORT) - 1.2) < 1e-6,
-        "my_reward(SAMPLES[0].text, '55')",
-        came_back=f"{pay(SHORT):.4g}",
-        expected="1.2",
-        why="Right, below 200 characters, four step marks: 1 + 4 * 0.05.",
-    )
+
+
+def _cut(completion: Any) -> str:
+    text = repr(completion)
+    return text if len(text) <= 70 else text[:50] + "…" + text[-18:]
 
 
 @exercise("07.4", "In the trainer's form")
