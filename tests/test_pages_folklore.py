@@ -26,6 +26,7 @@ from rl_lab.lora import model_lora_params, scaling
 from rl_lab.mdp import ShoppingEnv, crossing, discounted_return, horizon
 from rl_lab.preferences import best_of_n, expected, fit_bradley_terry, pairs_from_ranking, relative_scores
 from rl_lab.shaping import break_even, signal_share
+from rl_lab.train.seeds import read_record
 from tests import proofs
 from tests.notebooks import PATHS, read
 from tests.proofs import chapter, leash, percent
@@ -190,6 +191,61 @@ def _():
     return {
         "66 % of the groups of eight": f"{percent(proofs.silent(0.05))} of the groups of eight",
         "at 0.1 % 99 % are": f"at 0.1 % {percent(proofs.silent(0.001))} are",
+    }
+
+
+def sft(name: str = "long") -> tuple[dict[int, dict], list[float]]:
+    """Held-out evaluations by update, and the losses, of a recorded run of chapter 10."""
+    run = read_record(f"10_{name}_1")
+    return {e["step"]: e for e in run["held_out"]}, run["curves"]["loss"]
+
+
+@proves("claim-sft-reasons")
+def _():
+    held, _ = sft()
+    sample = next(s for s in read_record("10_long_1")["samples"] if s["step"] == 25)
+    lines = re.findall(r"-?\d+ [-+] \d+ = -?\d+", sample["completion"])
+    assert sample["reward"] == 1
+    return {
+        "after 15 updates 50 of 50 answers have the form and 8 are right": (
+            f"after 15 updates {held[15]['n_format']} of {held[15]['n']} answers have the form and {held[15]['correct']} are right"
+        ),
+        "at update 25": f"at update {sample['step']}",
+        "8 - 10 = -2, -2 + 2 = -4": ", ".join(lines),
+    }
+
+
+@proves("claim-loss-converged")
+def _():
+    (held, loss), (bare, lower) = sft(), sft("answer")
+    first, then, last = sum(loss[:3]) / 3, sum(loss[12:15]) / 3, sum(loss[-5:]) / 5
+    assert sum(lower[10:15]) < sum(loss[10:15])
+    return {
+        "76 % of the loss's fall is over at update 15, when 8 of 50": (
+            f"{percent((first - then) / (first - last))} of the loss's fall is over at update 15, "
+            f"when {held[15]['correct']} of {held[15]['n']}"
+        ),
+        "at update 30 there are 16": f"at update 30 there are {held[30]['correct']}",
+        "and 0 are right": f"and {bare[15]['correct']} are right",
+    }
+
+
+@proves("claim-gold-helps")
+def _():
+    found = re.search(r"LoRA, (0\.75) → (0\.69)\]", proofs.prose(10))
+    return {"from 0.75 to 0.69": f"from {found[1]} to {found[2]}"}
+
+
+@proves("claim-only-rescales", given="0.57, −0.43, 8")
+def _():
+    push, flip = chapter(7)["push_on_long"], chapter(7)["duel"]
+    assert push(0.42, 8, False) < 0 < push(0.44, 8, False)
+    assert push(0.43, 8, False) == pytest.approx(0)
+    return {
+        "below p = 0.43 without": f"below p = {0.43 / (0.57 + 0.43):.2f} without",
+        "below 0.457 with it in groups of 8, and below 0.5 in pairs": (
+            f"below {flip(8)['silence wins below']} with it in groups of 8, and below {flip(2)['silence wins below']} in pairs"
+        ),
     }
 
 
