@@ -249,6 +249,23 @@ def _():
     }
 
 
+@proves("claim-cluster", given="300 steps, 5 % of the peak")
+def _():
+    bill = chapter(14)["bill"]
+
+    def minutes(**changed):
+        out = bill(**changed)
+        return out["updating"][1] + out["generating"][1]
+
+    held, room = re.match(r"([\d.]+) of (\d+) GB", bill(model="Qwen2.5-7B", lora=False)["held"]).groups()
+    return {
+        "holds 122 GB": f"holds {float(held):.0f} GB",
+        "an A100 has 80": f"an A100 has {room}",
+        "6 minutes on that card": f"{minutes():.0f} minutes on that card",
+        "and 35 where": f"and {minutes(share=0.05):.0f} where",
+    }
+
+
 @proves("claim-retry")
 def _():
     shown, learned = chapter(1)["retry"](able=50), chapter(1)["learned"]
