@@ -8,7 +8,7 @@ from typing import Any
 from rl_lab.check import Probe, exercise
 
 # Mean over the recorded seeds of the tool rate in the last five steps (runs/12_half_lying_*.json); a test compares.
-HALF_LYING_RATE = 0.95
+HALF_LYING_RATE = 0.92
 
 
 @exercise("12.1", "A calculator that is wrong half of the time")
