@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from numbers import Real
 from typing import Any
 
@@ -19,9 +20,15 @@ def number(name: str, value: Any) -> float:
     """
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a number, got {value!r}; pass an int or a float")
-    if not math.isfinite(value):
+    try:
+        found = float(value)
+    except OverflowError:
+        raise ValueError(
+            f"{name} must be a number a float can hold, got one too large; is it a typing error?"
+        ) from None
+    if not math.isfinite(found):
         raise ValueError(f"{name} must be finite, got {value}; pass the number you expect")
-    return float(value)
+    return found
 
 
 def amount(name: str, value: Any) -> float:
@@ -32,11 +39,13 @@ def amount(name: str, value: Any) -> float:
     return found
 
 
-def above_zero(name: str, value: Any) -> float:
-    """Return a number above 0."""
+def above_zero(name: str, value: Any, *, usual: str, most: float = math.inf) -> float:
+    """Return a number above 0 and up to `most`, beyond which a unit was mistaken; `usual` says what is usual."""
     found = number(name, value)
     if found <= 0:
-        raise ValueError(f"{name} must be above 0, got {value}; look it up in the card's data sheet")
+        raise ValueError(f"{name} must be above 0, got {value}; {usual}")
+    if found > most:
+        raise ValueError(f"{name} must be at most {most:g}, got {value}: mind the unit; {usual}")
     return found
 
 
@@ -50,8 +59,14 @@ def fraction(name: str, value: Any) -> float:
 
 def whole(name: str, value: Any, *, least: int) -> int:
     """Return a whole number of at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{name} must be a whole number (int), got {value!r}; pass a count such as 8")
+    try:
+        value = operator.index(value) if not isinstance(value, bool) else None
+    except TypeError:
+        raise TypeError(
+            f"{name} must be a whole number (int), got {value!r}; pass a count such as 8"
+        ) from None
+    if value is None:
+        raise TypeError(f"{name} must be a whole number (int), got True or False; pass a count such as 8")
     if value < least:
         raise ValueError(
             f"{name} must be at least {least}, got {value}; pass a count such as {max(8, least)}"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from rl_lab.evaluation import wilson_interval
 from rl_lab.shaping import signal_share
 
 FIRST = ("tools", "prompt", "retrieval")
@@ -57,14 +57,30 @@ def _missed(case: Case) -> Step:
     question = "Is the target missed?"
     if not case.n:
         return question, "unknown", "measure", "measure first"
-    low, high = wilson_interval(round(case.pass_1 * case.n), case.n)
+    low, high = share_interval(case.pass_1, case.n)
     interval = f"95 % interval {_percent(low)} to {_percent(high)}"
     answer = f"pass@1 {_percent(case.pass_1)} ({interval}), target {_percent(case.target)}"
     if high < case.target:
         return question, answer, None, ""
     if case.pass_1 >= case.target and low >= case.target:
         return question, answer, "done", "ship it, and keep the evaluation running"
-    return question, answer, "more problems", "the target lies inside the interval"
+    follows = "the target lies inside the interval"
+    if case.pass_1 >= case.target:
+        follows += "; as measured you are there: more problems, or a lower target, would settle it"
+    return question, answer, "more problems", follows
+
+
+def share_interval(p: float, n: int, z: float = 1.959964) -> tuple[float, float]:
+    """Compute the 95 % Wilson interval of a mean share; pass@1 averages over samples and need not be a count over n.
+
+    Examples
+    --------
+    >>> [round(end, 3) for end in share_interval(0.4, 200)], [round(end, 2) for end in share_interval(0.5, 1)]
+    ([0.335, 0.469], [0.05, 0.95])
+    """
+    middle, half = p + z * z / (2 * n), z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+    width = 1 + z * z / n
+    return max(0.0, (middle - half) / width), min(1.0, (middle + half) / width)
 
 
 def _first(name: str) -> Callable[[Case], Step]:
@@ -126,21 +142,21 @@ def _which(case: Case) -> Step:
         )
     if case.demonstrations:
         return question, answer, "sft", "show what is right; the cheapest training comes first"
-    if case.reward == "preferences":
+    if case.reward == "preferences" and case.pass_k > 0:
         return question, answer, "pbrft", "a matter of taste: let comparisons be the signal"
-    if case.reward == "checker":
+    if case.reward != "none":
         return question, answer, "data", "it cannot do it: there is hardly anything for RL to reinforce"
     return question, answer, "data", "nobody can tell good from bad, and nothing shows it"
 
 
 def cautions_of(case: Case, verdict: str) -> Iterator[str]:
     """What can still go wrong with a verdict to train."""
+    if verdict in ("rlvr", "agentic", "pbrft") and case.pass_k < case.target:
+        yield f"the target lies above pass@{case.k}: do not expect RL alone to reach it"
     if verdict in ("rlvr", "agentic"):
         loud = signal_share([case.pass_1, 1 - case.pass_1], 8)
         if loud < 0.5:
             yield f"at most {_percent(loud)} of the groups of eight hold a right and a wrong completion"
-        if case.pass_k < case.target:
-            yield f"the target lies above pass@{case.k}: do not expect RL alone to reach it"
         if case.demonstrations:
             yield "with examples at hand, try SFT first: it is far cheaper; keep it if pass@1 rises"
         yield f"first try {case.k} samples a request: keep one that passes, or let them vote"

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 
-from rl_lab._amounts import above_zero, amount, fraction, whole
+from rl_lab._amounts import above_zero, amount, flag, fraction, whole
 from rl_lab._record import Record
 
 __all__ = [
@@ -140,7 +140,8 @@ def training_flops(
     >>> training_flops(1e9, 1e6), training_flops(1e9, 1e6, lora=True)
     (6000000000000000.0, 4000000000000000.0)
     """
-    each = (4 if lora else 6) + 2 * bool(checkpointing) + 2 * bool(reference)
+    each = 4 if flag("lora", lora) else 6
+    each += 2 * flag("checkpointing", checkpointing) + 2 * flag("reference", reference)
     return each * amount("params", params) * amount("tokens", tokens)
 
 
@@ -190,9 +191,11 @@ def gpu_hours(flops: float, peak_tflops: float, utilisation: float = 0.3) -> flo
     2.0
     """
     speed = (
-        above_zero("peak_tflops", peak_tflops)
+        above_zero(
+            "peak_tflops", peak_tflops, usual="in 10**12 operations a second: an A100 has 312", most=1e5
+        )
         * 1e12
-        * above_zero("utilisation", fraction("utilisation", utilisation))
+        * above_zero("utilisation", fraction("utilisation", utilisation), usual="0.3 is a usual share")
     )
     return amount("flops", flops) / speed / 3600
 
@@ -228,7 +231,7 @@ def generation_hours(
     Returns
     -------
     float
-        Hours on one card, a lower bound: the cache of keys and values is read as well.
+        Hours on one card, a lower bound at that share: the cache of keys and values is read as well.
 
     Notes
     -----
@@ -244,11 +247,17 @@ def generation_hours(
     whole("parallel", parallel, least=1)
     compute = gpu_hours(generation_flops(params, tokens), peak_tflops, utilisation)
     speed = (
-        above_zero("bandwidth_tb", bandwidth_tb)
+        above_zero(
+            "bandwidth_tb", bandwidth_tb, usual="in 10**12 bytes a second: an A100 has 2.039", most=1e3
+        )
         * 1e12
-        * above_zero("utilisation", fraction("utilisation", utilisation))
+        * above_zero("utilisation", fraction("utilisation", utilisation), usual="0.3 is a usual share")
     )
-    read = params * above_zero("bytes_per_param", bytes_per_param) * (tokens / parallel)
+    read = (
+        params
+        * above_zero("bytes_per_param", bytes_per_param, usual="2 for bf16", most=16)
+        * (tokens / parallel)
+    )
     return max(compute, read / speed / 3600)
 
 
@@ -348,5 +357,5 @@ def requests_to_pay_back(completions: float, k: int, *, lora: bool = True) -> fl
     10971.42857142857
     """
     whole("k", k, least=2)
-    run = amount("completions", completions) * (2 + (4 if lora else 6))
+    run = amount("completions", completions) * (2 + (4 if flag("lora", lora) else 6))
     return run / (2 * (k - 1))

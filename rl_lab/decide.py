@@ -159,8 +159,8 @@ def should_you_train(
 
     Notes
     -----
-    Whether the target is missed is asked of the 95 % Wilson interval around `pass_1`: if the target lies inside, the
-    verdict is "more problems". The interval treats each of the `n` problems as one trial.
+    Whether the target is missed is asked of the 95 % Wilson interval around the share `pass_1`: if the target lies
+    inside, the verdict is "more problems". The interval treats each of the `n` problems as one trial.
 
     Examples
     --------

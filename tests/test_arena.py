@@ -442,7 +442,7 @@ def test_a_broken_reward_is_an_error_that_teaches(name):
         ({"habits": ["long", "long"]}, ValueError, "different names"),
         ({"habits": ["long", 7]}, TypeError, "names or Habit objects, got int 7"),
         ({"problems": []}, ValueError, "at least one row, got none"),
-        ({"problems": EXAMPLE_PROBLEM}, TypeError, "wrap a single one"),
+        ({"problems": EXAMPLE_PROBLEM}, TypeError, "wrap a single row"),
         ({"problems": [{"question": "?"}]}, ValueError, "must have question and answer, got question"),
         (
             {"habits": ["long", Habit("x", "", lambda p, a: [])]},
@@ -649,7 +649,7 @@ def test_a_long_gold_solution_below_zero_is_not_paid():
 def test_an_audit_refuses_nothing_and_single_rows():
     with pytest.raises(ValueError, match="an audit of nothing finds nothing"):
         audit(accuracy_reward, [])
-    with pytest.raises(TypeError, match="wrap a single one"):
+    with pytest.raises(TypeError, match="wrap a single row"):
         audit(accuracy_reward, EXAMPLE_PROBLEM)
     with pytest.raises(ValueError, match="1 rewards for 2 completions"):
         audit(lambda completions, **columns: [1.0], generate(2, seed=0))
@@ -664,3 +664,30 @@ def test_it_imports_quickly_and_without_threads_or_processes():
         [sys.executable, "-S", "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
     )
     assert done.stdout.strip() == "[]"
+
+
+# --- what a fresh reader stumbled on ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("problems", [5, None, [5], "text"])
+def test_an_audit_of_something_else_says_what_it_wants(problems):
+    with pytest.raises(TypeError, match="problems must be a list of rows"):
+        audit(accuracy_reward, problems)
+
+
+def test_a_reward_that_asks_for_another_column_is_told_its_name():
+    with pytest.raises(TypeError, match="asks for a column 'answer'.*ground_truth"):
+        arena(lambda prompts, completions, answer, **columns: [0.0] * len(completions))
+
+
+def test_a_bonus_without_a_gate_is_told_from_a_wrong_extraction():
+    def ungated(completion, gold):
+        return accuracy_reward(completion, gold) + 0.05 * min(completion.count("="), 5)
+
+    lessons = {v.attack.name: v.attack.lesson for v in attack(ungated).verdicts if not v.passed}
+    assert "before any bonus" in lessons["gold in the middle"]
+
+
+def test_without_a_reward_for_the_plain_wrong_answer_the_expectation_still_reads():
+    report = attack(lambda completion, gold: None)
+    assert "no more than the reward of a plainly wrong answer" in report.text()

@@ -101,7 +101,11 @@ def test_the_size_of_the_model_and_the_length_cancel(completions, k, params, len
         (lambda: sft_tokens(-1, 300), ValueError, "examples must be at least 0, got -1"),
         (lambda: sft_tokens("7473", 300), TypeError, "examples must be a number, got '7473'"),
         (lambda: grpo_tokens(1, 1, 1, 1, float("inf")), ValueError, "completion_tokens must be finite"),
-        (lambda: gpu_hours(1e15, 0), ValueError, "peak_tflops must be above 0.*data sheet"),
+        (lambda: gpu_hours(1e15, 0), ValueError, "peak_tflops must be above 0.*an A100 has 312"),
+        (lambda: gpu_hours(1e18, 312e12), ValueError, "peak_tflops must be at most 100000.*mind the unit"),
+        (lambda: gpu_hours(1e18, 312, 0), ValueError, "utilisation must be above 0.*0.3 is a usual share"),
+        (lambda: training_flops(7e9, 1e6, lora="no"), TypeError, "lora must be True or False"),
+        (lambda: training_flops(10**400, 1e6), ValueError, "params must be a number a float can hold"),
         (lambda: gpu_hours(1e15, 100, 30), ValueError, "utilisation must be between 0 and 1, got 30"),
         (lambda: gpu_hours(1e15, 100, 0), ValueError, "utilisation must be above 0"),
         (

@@ -175,8 +175,8 @@ def test_the_list_always_has_ten_questions_and_one_decides(team):
 def test_cautions_name_what_the_numbers_say():
     rare = should_you_train(**READY | {"pass_1": 0.02, "pass_k": 0.2})
     # 1 - 0.98**8 - 0.02**8 = 0.149
-    assert "at most 15 % of the groups of eight" in rare.cautions[0]
-    assert "the target lies above pass@8" in rare.cautions[1]
+    assert "the target lies above pass@8" in rare.cautions[0]
+    assert "at most 15 % of the groups of eight" in rare.cautions[1]
     assert not any("lies above" in c for c in should_you_train(**READY).cautions)
     assert not any("SFT first" in c for c in should_you_train(**READY).cautions)
     assert any("SFT first" in c for c in should_you_train(**READY | {"demonstrations": True}).cautions)
@@ -186,7 +186,29 @@ def test_the_interval_decides_and_not_the_point():
     few, many = (should_you_train(**READY | {"pass_1": 0.78, "pass_k": 0.95, "n": n}) for n in (40, 1000))
     assert (few.verdict, many.verdict) == ("more problems", "more problems")
     assert should_you_train(**READY | {"pass_1": 0.78, "pass_k": 0.95, "n": 2000}).verdict == "rlvr"
-    assert "95 % interval 62 % to 88 %" in few.decided_by.answer
+    assert "95 % interval 63 % to 88 %" in few.decided_by.answer
+
+
+def test_one_problem_or_ten_are_too_few_to_train_on():
+    """The interval is that of the share itself: rounded to a count, 0.5 of one problem would be 0 of 1."""
+    for pass_1, n, target in ((0.5, 1, 0.8), (0.45, 10, 0.7)):
+        found = should_you_train(**READY | {"pass_1": pass_1, "pass_k": 0.9, "n": n, "target": target})
+        assert found.verdict == "more problems"
+
+
+def test_who_is_at_the_target_is_told_so():
+    found = should_you_train(**READY | {"pass_1": 1.0, "pass_k": 1.0, "n": 30, "target": 1.0})
+    assert found.verdict in ("done", "more problems")
+    found = should_you_train(**READY | {"pass_1": 0.8, "pass_k": 0.9, "n": 10**6, "target": 0.8})
+    assert "as measured you are there" in found.decided_by.follows
+
+
+def test_taste_needs_something_to_like():
+    never = READY | {"pass_1": 0.0, "pass_k": 0.0, "reward": "preferences"}
+    assert should_you_train(**never).verdict == "data"
+    seldom = should_you_train(**never | {"pass_k": 0.1})
+    assert seldom.verdict == "pbrft"
+    assert "lies above" in seldom.cautions[0]
 
 
 @pytest.mark.parametrize(

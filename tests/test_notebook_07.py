@@ -307,3 +307,19 @@ def test_exercise_2_wants_one_text_for_all():
     assert not check("07.2", lambda: "Final Answer: 1 or 2").passed
     assert check("07.2", lambda: " ".join(map(str, range(1, 101)))).passed
     assert "98 of 100" not in check("07.2", lambda: 55).text()
+
+
+def test_luck_decides_much_in_groups_of_eight(page, prose):
+    from collections import Counter
+
+    from rl_lab.arena import arena
+
+    won = Counter(arena(page["priced"](), seed=seed).winner for seed in range(40))
+    assert f"brief reasoning won {won['brief']} of 40 seeds and spam {won['spam']}" in prose
+
+
+def test_the_first_offer_falls_to_ten_attacks_that_the_naive_one_withstands(page):
+    from rl_lab.arena import attack
+
+    first, naive = (set(attack(page[name]).faults) for name in ("first_offer", "naive_reward"))
+    assert (len(first), len(first - naive)) == (17, 10)

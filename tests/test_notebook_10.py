@@ -232,11 +232,13 @@ def test_form_loss_and_being_right_come_in_that_order(text, runs):
     assert spans[0][1] > spans[1][0], "update 15 cannot be told from the start"
     assert spans[0][1] < spans[2][0], "update 30 can"
     loss = run["curves"]["loss"]
-    first, middle, last = sum(loss[:3]) / 3, sum(loss[12:15]) / 3, sum(loss[-5:]) / 5
-    assert round(first, 1) == 1.9
-    assert f"{loss[14]:.2f}" == "0.66"
-    assert round(last, 1) == 0.3
-    assert 0.72 < (first - middle) / (first - last) < 0.8, "three quarters"
+    first, middle, last = (sum(loss[k - 5 : k]) / 5 for k in (5, 15, 30))
+    assert (
+        f"{first:.1f} over the first five updates, {middle:.2f} up to update 15, {last:.2f} over the last five"
+        in text
+    )
+    assert 0.67 < (first - middle) / (first - last) < 0.72, "about 70 %"
+    assert text.count("about 70 %") == 2
 
 
 def test_the_sample_that_is_paid_for_wrong_working(page, text, runs):
@@ -263,6 +265,7 @@ def test_at_a_tenth_of_the_rate_the_format_is_not_there_yet(text, runs):
     assert f"{run['curves']['loss'][14]:.2f}" == "1.69"
     assert at(run, 15)["n_format"] == 0
     assert "After 15 updates the loss is 1.69" in text
+    assert at(run, 15)["correct"] == 0
 
 
 def test_the_solution_of_10_2_on_the_recorded_run(runs):

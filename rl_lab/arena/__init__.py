@@ -28,7 +28,7 @@ from rl_lab._grpo_common import count, real
 from rl_lab.arena._attack import AttackReport, Verdict, attack, attacks
 from rl_lab.arena._bouts import price_list, scored_bouts
 from rl_lab.arena._flips import expected_push, flip_point
-from rl_lab.arena._gold_audit import GoldAudit, audit
+from rl_lab.arena._gold_audit import GoldAudit, audit, problem_rows
 from rl_lab.arena._habits import (
     AMONG,
     EXAMPLE_PROBLEM,
@@ -195,7 +195,7 @@ def arena(
     ('spam', 0.42)
     """
     chosen = choose_habits(habits)
-    ability = _between("ability", ability)
+    ability = _between("ability", ability, 0.6)
     rows = _problems(problems)
     settings = {
         "steps": count("steps", steps),
@@ -209,7 +209,7 @@ def arena(
         settings |= {
             "group_size": count("group_size", group_size, least=2),
             "epochs": count("epochs", epochs),
-            "epsilon": _between("epsilon", epsilon),
+            "epsilon": _between("epsilon", epsilon, 0.2),
             "seed": count("seed", seed, least=None),
         }
         history = sampled_run(bouts, **settings)
@@ -249,32 +249,20 @@ def _under(shares: Sequence[float], values: Sequence[float]) -> float:
 def _problems(problems: Sequence[Mapping[str, Any]] | None) -> list[Problem]:
     if problems is None:
         return list(_default_problems())
-    if isinstance(problems, (str, bytes, Mapping)) or not all(isinstance(row, Mapping) for row in problems):
-        raise TypeError(
-            "problems must be a list of rows with question and answer; wrap a single one in [...]"
-        )
-    rows = [Problem(row) for row in problems]
-    if not rows:
-        raise ValueError("problems must hold at least one row, got none; leave it out for the arena's own")
-    for row in rows:
-        if not {"question", "answer"} <= set(row):
-            raise ValueError(
-                f"a problem must have question and answer, got {', '.join(map(str, row)) or 'no field'}"
-            )
-    return rows
+    return problem_rows(problems, "leave it out for the arena's own")
 
 
-def _between(name: str, value: Any) -> float:
+def _between(name: str, value: Any, usual: float) -> float:
     number = real(name, value)
     if not 0 <= number <= 1:
-        raise ValueError(f"{name} must be between 0 and 1, got {number}")
+        raise ValueError(f"{name} must be between 0 and 1, got {number}; {usual} is usual")
     return number
 
 
 def _positive(name: str, value: Any) -> float:
     number = real(name, value)
     if not 0 < number <= 1e6:
-        raise ValueError(f"{name} must be above 0 and at most 1e6, got {number}")
+        raise ValueError(f"{name} must be above 0 and at most 1e6, got {number}; 0.5 is usual")
     return number
 
 

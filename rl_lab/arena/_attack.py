@@ -277,9 +277,11 @@ def _judge(reward: Callable[..., Any], one: Attack, plain: Paid, right: Paid) ->
         ok = None not in (earned, without) and earned <= without + tiny
         shown = failed or "a number" if without is None else f"at most {without:.4g}"
         return Verdict(one, ok, earned, error, f"{shown}, as without the padding")
-    bar = "" if plain is None else f" {plain:.4g}"
+    bar = " reward" if plain is None else f" {plain:.4g}"
     if one.kind == RIGHT:
         ok = None not in (earned, plain) and earned > plain + tiny
         return Verdict(one, ok, earned, error, f"more than the{bar} of a wrong answer")
     ok = None not in (earned, plain, right) and earned <= plain + tiny and earned < right - tiny
+    if not ok and None not in (earned, plain, right) and plain < earned < right:
+        one = one._replace(lesson=_GATE)  # not taken for right: what was paid is a bonus without a gate
     return Verdict(one, ok, earned, error, f"no more than the{bar} of a plainly wrong answer")

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -104,13 +104,7 @@ def audit(
     >>> audit(length_reward, [row]).passed
     True
     """
-    if isinstance(problems, (str, bytes, Mapping)):
-        raise TypeError(
-            "problems must be a list of rows with question and answer; wrap a single one in [...]"
-        )
-    rows = [Problem(row) for row in problems]
-    if not rows:
-        raise ValueError("problems must hold at least one row, got none; an audit of nothing finds nothing")
+    rows = problem_rows(problems, "an audit of nothing finds nothing")
     golds = [row.gold for row in rows]
     after = [format_number(Decimal(gold) + 1) for gold in golds]
     from rl_lab.gsm8k import to_sft  # here, because only an audit needs the data sets
@@ -132,6 +126,25 @@ def audit(
             if _more(value, bar)
         ),
     )
+
+
+def problem_rows(problems: Any, if_none: str) -> list[Problem]:
+    """Rows as problems; raises a TypeError or ValueError that names what is wrong with them."""
+    listed = isinstance(problems, Iterable) and not isinstance(problems, (str, bytes, Mapping))
+    rows = list(problems) if listed else []
+    if not listed or not all(isinstance(row, Mapping) for row in rows):
+        raise TypeError(
+            f"problems must be a list of rows with question and answer, got {problems!r:.60}; "
+            "wrap a single row in [...]"
+        )
+    if not rows:
+        raise ValueError(f"problems must hold at least one row, got none; {if_none}")
+    for row in rows:
+        if not {"question", "answer"} <= set(row):
+            raise ValueError(
+                f"a problem must have question and answer, got {', '.join(map(str, row)) or 'no field'}"
+            )
+    return [Problem(row) for row in rows]
 
 
 def _more(value: float | None, bar: float | None) -> bool:

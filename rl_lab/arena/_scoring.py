@@ -71,6 +71,18 @@ def score_texts(
     return _checked_batch(reward(completions=list(completions), **columns), completions)
 
 
+SENT = (
+    "completions",
+    "prompts",
+    "completion_ids",
+    "ground_truth",
+    "trainer_state",
+    "log_extra",
+    "log_metric",
+)
+"""What a reward in the trainer's form is called with."""
+
+
 def callable_reward(reward: Any) -> bool:
     """Whether `reward` has the trainer's form; raises a TypeError if it has neither form.
 
@@ -94,6 +106,16 @@ def callable_reward(reward: Any) -> bool:
             raise TypeError(
                 f"{_name(reward)} must take **columns as well: the trainer passes every column of the data set by "
                 f"keyword, and it takes only {', '.join(parameters)}"
+            )
+        missing = [
+            p.name
+            for p in given
+            if p.default is p.empty and p.kind is not p.VAR_KEYWORD and p.name not in SENT
+        ]
+        if missing:
+            raise TypeError(
+                f"{_name(reward)} asks for a column {missing[0]!r} that is not sent; the label comes as ground_truth: "
+                "rename the parameter, or give it a default"
             )
         return True
     places = [p for p in given if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]

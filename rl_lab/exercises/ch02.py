@@ -52,6 +52,10 @@ def _(answer: Any, t: Probe) -> None:
         lambda got: isinstance(got, dict) and got.get("cover", 0) > 0.85,
         "Sharper where it should be flatter: the power is 1/T, not T.",
     )
+    left_out = (
+        lambda got: isinstance(got, dict) and 0 < len(got) < 3 and "c" not in got and "cover" not in got,
+        "Keep every word in the dict, with 0.0 where nothing is left.",
+    )
     for shares, temperature, expect, why in (
         ({"cover": 0.8, "toast": 0.2}, 2, {"cover": 2 / 3, "toast": 1 / 3}, "The roots are 0.894 and 0.447."),
         (
@@ -73,7 +77,7 @@ def _(answer: Any, t: Probe) -> None:
             expect=expect,
             tol=1e-6,
             why=why,
-            hints=[unchanged, not_shares, upside_down] if temperature == 2 else [not_shares],
+            hints=[unchanged, not_shares, upside_down] if temperature == 2 else [not_shares, left_out],
         )
 
 

@@ -154,6 +154,14 @@ def _(answer: Any, t: Probe) -> None:
         expect=[rewards[0]],
         why="Conversational prompts bring lists of messages: completion_text(completion) gives the text.",
     )
+    tool_last = [{"role": "assistant", "content": None}, {"role": "tool", "content": "55"}]
+    t.call(
+        answer,
+        [tool_last],
+        ["55"],
+        expect=[rewards[1]],
+        why="Only the assistant counts, never what a tool wrote: completion_text(completion) knows.",
+    )
     _expect_mismatch(answer, t)
 
 

@@ -118,25 +118,32 @@ def _(answer: Any, t: Probe) -> None:
         (
             "maths",
             "solutions",
-            "Nothing can be read and nothing is right: it needs the format and the skill, so worked solutions.",
+            "Nothing can be read and nothing is right: both the format and the skill are missing. What shows both?",
         ),
         (
             "shop",
             "tool traces",
-            "It has the skill. What no group ever holds is a well-formed call: show it the syntax of tool calls.",
+            "It solves the sums. What does no group ever hold?",
         ),
         (
             "large",
             "nothing",
-            "10 of 12 groups already hold right and wrong answers. A warm-up costs time and perhaps accuracy.",
+            "10 of 12 groups already hold right and wrong answers. What would a warm-up add, and what might it cost?",
         ),
         (
             "tone",
             "replies",
-            "The reward compares whole replies, and a base model writes none yet: instructions with good replies.",
+            "What will the reward model compare, and does a base model write that yet?",
         ),
     ):
-        t.value(answer[run], expect, ask=f"the warm-up for {run!r}", why=why)
+        # The expected value stays unsaid: it is the exercise.
+        t.that(
+            answer[run] == expect,
+            f"the warm-up for {run!r}",
+            came_back=repr(answer[run]),
+            expected="",
+            why=why,
+        )
 
 
 def _run(*evaluations: tuple[int, float, float]) -> dict[str, Any]:

@@ -70,7 +70,9 @@ def _(answer: Any, t: Probe) -> None:
         "should_you_train(**flipped).verdict",
         came_back=f"{verdict.verdict!r}",
         expected="'agentic'",
-        why=f"The list ended at: {verdict.decided_by.question} {verdict.decided_by.answer}.",
+        why="Your turn: change one entry. Which question ends the list?"
+        if answer == TEAM
+        else f"The list ended at: {verdict.decided_by.question} {verdict.decided_by.answer}.",
     )
     changed = [name for name in TEAM if _different(name, answer[name])]
     t.that(
