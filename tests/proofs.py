@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import rl_lab.explore
+from rl_lab.error_analysis import tally
 from rl_lab.grpo import grpo_advantages
 from rl_lab.lora import memory
 from rl_lab.mdp import compare, run_agentic, run_pbrft, run_rlvr
@@ -205,3 +206,12 @@ def trl_defaults(config: str = "grpo_config") -> dict[str, object]:
             with contextlib.suppress(ValueError):
                 defaults[field.target.id] = ast.literal_eval(given)
     return defaults
+
+
+@functools.cache
+def wrong_sums() -> tuple[str, str]:
+    """Chapter 13's recorded run: wrong completions that hold a wrong sum, and those that right sums would mend."""
+    names = chapter(13)
+    wrong = [names["by_recomputing"](text) for _, text in names["wrong"]]
+    mended = sum(row.fixed for row in tally(names["found"]))
+    return percent(wrong.count("arithmetic") / len(wrong)), percent(mended / len(wrong))

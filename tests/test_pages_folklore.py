@@ -639,6 +639,14 @@ def _():
     }
 
 
+@proves("claim-pass-at-8-ability", given="k = 8")
+def _():
+    readings = dict(zip(chapter(13)["RULERS"], chapter(13)["readings"](0), strict=True))
+    greedy = read_record("13_step_0_1")["results"]["greedy_right"]
+    assert readings["greedy, strict"] == 0
+    return {"has 23 % at": f"has {readings['pass@8']:.0f} % at", "all 4 of": f"all {greedy} of"}
+
+
 @proves("claim-arithmetic", given="42 24 29 5, 78.5, 58.3, 31.6")
 def _():
     """What the tutorial prints: 85, 96 and 19 problems by tier, and 32 + 18 + 22 + 4 errors by type."""
@@ -650,4 +658,6 @@ def _():
         "No count of 85 is 78.5 %": f"No count of {sizes[0]} is 78.5 %",
         "71 errors of 200": f"{left:.0f} errors of {sum(sizes)}",
         "has 76": f"has {sum(kinds)}",
+        "85 % of the wrong completions": f"{proofs.wrong_sums()[0]} of the wrong completions",
+        "mends 11 % of them": f"mends {proofs.wrong_sums()[1]} of them",
     }

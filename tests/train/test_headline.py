@@ -163,7 +163,7 @@ class TestSeeds:
     def test_a_missing_record_says_what_there_is_and_where_it_comes_from(self, tmp_path):
         (tmp_path / "12_outcome_1.json").write_text("{}", "utf-8")
         with pytest.raises(
-            FileNotFoundError, match=r"there are outcome; they come with the course's repository"
+            FileNotFoundError, match=r"there are 12_outcome; they come with the course's repository"
         ):
             seeds.recorded("outcom", tmp_path)
 
