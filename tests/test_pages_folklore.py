@@ -243,6 +243,11 @@ def _():
     }
 
 
+@proves("claim-bf16-supported", given="8.0")
+def _():
+    return {}
+
+
 @proves("claim-logits", given="512, 1.16")
 def _():
     """Eight completions: the number of the claim's word is the cell's own setting, which a test of the chapter reads."""
