@@ -26,7 +26,8 @@ from rl_lab.lora import model_lora_params, scaling
 from rl_lab.mdp import ShoppingEnv, crossing, discounted_return, horizon
 from rl_lab.preferences import best_of_n, expected, fit_bradley_terry, pairs_from_ranking, relative_scores
 from rl_lab.shaping import break_even, signal_share
-from rl_lab.train.seeds import read_record
+from rl_lab.train.seeds import mean_interval, read_record, step_above
+from rl_lab.train.seeds import recorded as recorded_runs
 from tests import proofs
 from tests.notebooks import PATHS, read
 from tests.proofs import chapter, leash, percent
@@ -246,6 +247,61 @@ def _():
 @proves("claim-bf16-supported", given="8.0")
 def _():
     return {}
+
+
+def tool_runs(name):
+    """Recorded runs of chapter 12."""
+    return list(recorded_runs(name).values())
+
+
+@proves("claim-curve-rises", given="21, 7")
+def _():
+    greedy = [
+        [r["results"][when]["greedy"]["accuracy"] for when in ("before", "after")] for r in tool_runs("coin")
+    ]
+    jumped = [pair for pair in greedy if pair[1] > 0.5]
+    assert (len(greedy), len(jumped)) == (5, 1)
+    return {
+        "from 7.5 % right to 96.0 %": f"from {jumped[0][0]:.1%} right to {jumped[0][1]:.1%}".replace(
+            "%", " %"
+        )
+    }
+
+
+@proves("claim-pay-the-call")
+def _():
+    outcome, milestones = tool_runs("outcome"), tool_runs("milestones")
+    assert [r["results"]["after"]["greedy"]["tool_rate"] for r in outcome] == [1] * 5
+
+    def reached(run):
+        return step_above(run["steps"], run["curves"]["tool_rate"], 0.9)
+
+    mean, low, high = mean_interval(
+        [reached(m) - reached(o) for m, o in zip(milestones, outcome, strict=True)]
+    )
+    ends = [[r["results"]["after"]["sampled"]["accuracy"] for r in runs] for runs in (outcome, milestones)]
+    _, worse, better = mean_interval([b - a for a, b in zip(*ends, strict=True)])
+    assert worse < 0 < better
+    return {
+        "0.2 steps sooner, interval 2.4 sooner to 2.0 later": f"{-mean:.1f} steps sooner, interval {-low:.1f} sooner to "
+        f"{high:.1f} later"
+    }
+
+
+@proves("claim-longer-agent")
+def _():
+    tokens = [
+        [round(r["results"][when]["greedy"]["mean_length"]) for when in ("before", "after")]
+        for r in tool_runs("steps")
+    ]
+    grew = [pair for pair in tokens if pair[1] > 16]
+    assert (len(tokens), len(grew)) == (5, 4)
+    assert {after for _, after in grew} == {20}
+    before = sorted({start for start, _ in grew})
+    return {
+        "write 20 tokens instead of 3 or 4": f"write {grew[0][1]} tokens "
+        f"instead of {before[0]} or {before[-1]}"
+    }
 
 
 @proves("claim-logits", given="512, 1.16")

@@ -216,6 +216,11 @@ def _without_tool_mask(trainer_class: type) -> type:
     return ToolTokensInLoss
 
 
+def _called(world: Any, completion: Any) -> bool:
+    # A world that counts its calls is believed: a call with broken arguments has an answer and never reached it.
+    return world.calls > 0 if hasattr(world, "calls") else any(m["role"] == "tool" for m in completion)
+
+
 class _Keeper:
     """Keeps the best and the worst completion of some steps; counts calls, those without an answer, and broken ones."""
 
@@ -226,7 +231,7 @@ class _Keeper:
         completions, log_metric = columns["completions"], columns.get("log_metric")
         if log_metric and columns.get("environments") is not None:
             n = len(completions)
-            log_metric("tool_rate", sum(any(m["role"] == "tool" for m in c) for c in completions) / n)
+            log_metric("tool_rate", sum(map(_called, columns["environments"], completions)) / n)
             log_metric("unanswered_calls", sum(bool(c[-1].get("tool_calls")) for c in completions if c) / n)
             log_metric(
                 "malformed_calls", sum("<tool_call>" in (c[-1].get("content") or "") for c in completions) / n

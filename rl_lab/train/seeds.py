@@ -61,7 +61,8 @@ def _folder(folder: str | os.PathLike[str] | None) -> Path:
         return Path(chosen)
     package = Path(__file__).resolve().parents[1]
     clone = package.parent / "runs"
-    return clone if clone.is_dir() else package / "runs"  # an installed package carries the records (setup.py)
+    # An installed package carries the records (setup.py).
+    return clone if clone.is_dir() else package / "runs"
 
 
 def _missing(wanted: str, place: Path) -> FileNotFoundError:
