@@ -207,12 +207,12 @@ class Probe:
         self.asked += 1
         if _same(got, expect, tol):
             return
-        if got is None or got is Ellipsis:
+        hint = _hint_for(got, hints, tol)
+        if (got is None or got is Ellipsis) and not hint:
             open_why = (
                 "Nothing was returned yet: " + why if called.endswith(")") else "Your turn: put a value in."
             )
             raise _Stop(Finding(called, "nothing yet", "", open_why))
-        hint = _hint_for(got, hints, tol)
         # A hint says what went wrong; showing the solution beside it would end the thinking it asks for.
         raise _Stop(Finding(called, _show(got), "" if hint else _show(expect), hint or why))
 

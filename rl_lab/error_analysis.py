@@ -129,7 +129,12 @@ def tally(diagnoses: Iterable[Mapping[str, Any]], *, confidence: float = 0.95) -
     >>> [(row.kind, row.n, round(row.share, 2), row.fixed) for row in rows]
     [('arithmetic', 1, 0.33, 1), ('set-up', 2, 0.67, 0)]
     """
-    errors = [one for one in listed("diagnoses", diagnoses) if one["kind"] != "correct"]
+    given = listed("diagnoses", diagnoses)
+    if not all(isinstance(one, Mapping) and {"kind", "fixed_by_calculator"} <= one.keys() for one in given):
+        raise TypeError(
+            "diagnoses must come from diagnose or classify_error, with kind and fixed_by_calculator"
+        )
+    errors = [one for one in given if one["kind"] != "correct"]
     unknown = sorted({str(one["kind"]) for one in errors} - set(KINDS))
     if unknown:
         raise ValueError(f"kind must be correct or one of {', '.join(KINDS)}, got {', '.join(unknown)}")
@@ -192,6 +197,11 @@ def possible_counts(percent: float | str, n: int, decimals: int | None = None) -
     shown = _percentage(percent)
     n = whole("n", n)
     decimals = max(0, -int(shown.as_tuple().exponent)) if decimals is None else whole("decimals", decimals)
+    shows = max(0, -int(shown.normalize().as_tuple().exponent))
+    if decimals < shows:
+        raise ValueError(
+            f"percent shows {shows} decimals, got decimals={decimals}; leave it out, or pass {shows}"
+        )
     if n < 1 or not 0 <= decimals <= 12:
         raise ValueError(f"n must be 1 or more and decimals 0 to 12, got n={n}, decimals={decimals}")
     place = Decimal(1).scaleb(-decimals)
@@ -254,7 +264,9 @@ def _same(a: float, b: float) -> bool:
 
 
 def _numbers(text: str) -> list[Decimal]:
-    """Numbers of a text in order; behind them each percentage as the share that is paid, taken off, or left."""
+    """Numbers of a text in order; behind them each percentage, and what is left of 100, as number and share."""
     found = [Decimal(number.replace(",", "")) for number in _NUMBER.findall(text)]
-    shares = [Decimal(number) / 100 for number in _PERCENT.findall(text)]
-    return [*found, *shares, *(1 - share for share in shares)]
+    percents = [Decimal(number) for number in _PERCENT.findall(text)]
+    left = [100 - percent for percent in percents]
+    whole_of_it = [Decimal(100)] if percents else []
+    return [*found, *(percent / 100 for percent in (*percents, *left)), *left, *whole_of_it]

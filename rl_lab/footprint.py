@@ -70,8 +70,8 @@ def footprint(
     mode : {"full", "lora"}
         What is trained; `r` is the rank, on all linear layers. Activations are counted as in full tuning: measured,
         LoRA's are 0.95 to 1.15 times that.
-    precision : {"fp32", "bf16=True", "bf16 weights"}
-        See `PRECISIONS`.
+    precision : {"fp32", "bf16=True", "fp16=True", "bf16 weights"}
+        See `PRECISIONS`; fp16 takes what bf16 takes.
     checkpointing : bool
         Gradient checkpointing: save the input of each block only, and compute one block at a time again.
     reference : bool
@@ -96,6 +96,7 @@ def footprint(
     >>> f.peak == f.in_update > f.in_generation
     True
     """
+    precision = _ALIAS.get(precision, precision)
     shape, width = _llama(model), _width(precision)
     counts = {"per_device": per_device, "steps": steps}
     counts |= {"prompt_tokens": prompt_tokens, "completion_tokens": completion_tokens}
@@ -197,6 +198,9 @@ def _llama(model: str | ModelShape | Mapping[str, Any]) -> ModelShape:
             "other things, and no formula here counts them"
         )
     return shape
+
+
+_ALIAS = {"fp16=True": "bf16=True", "fp16": "bf16=True", "bf16": "bf16=True"}
 
 
 def _width(precision: str) -> int:

@@ -99,6 +99,8 @@ def is_right(item: Item, completion: Any) -> bool:
     (True, False, False)
     """
     words = _words(completion_text(completion))
+    if words == _words(item.prompt):
+        return False  # the question, repeated, is no answer, though it holds "yes" and "no"
     if item.kind == "yes or no":
         said = next((word for word in words if word in ("yes", "no")), None)
         return said in item.accepted

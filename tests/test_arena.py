@@ -455,7 +455,7 @@ def test_a_broken_reward_is_an_error_that_teaches(name):
             "chances of habit 'x' must .* add up to 1",
         ),
     ],
-    ids=str,
+    ids=lambda value: value if isinstance(value, str) else None,
 )
 def test_settings_are_refused_by_name(settings, kind, message):
     with pytest.raises(kind, match=message):
@@ -676,7 +676,7 @@ def test_an_audit_of_something_else_says_what_it_wants(problems):
 
 
 def test_a_reward_that_asks_for_another_column_is_told_its_name():
-    with pytest.raises(TypeError, match="asks for a column 'answer'.*ground_truth"):
+    with pytest.raises(TypeError, match=r"asks for a column 'answer'.*ground_truth"):
         arena(lambda prompts, completions, answer, **columns: [0.0] * len(completions))
 
 

@@ -92,7 +92,7 @@ def test_the_tiles_are_those_of_the_installed_trl():
     [
         ({"model": "Phi-3-mini"}, "must be of the Llama family .*, got Phi-3-mini"),
         ({"model": "Qwen3-0.6B"}, "must be of the Llama family"),
-        ({"precision": "bf16"}, "precision is 'bf16'; .*Choices: fp32, bf16=True, bf16 weights"),
+        ({"precision": "fp64"}, "precision is 'fp64'; .*Choices: fp32, bf16=True, bf16 weights"),
         ({"mode": "qlora"}, "mode is 'qlora'; did you mean 'lora'"),
         ({"per_device": 0}, "per_device must be at least 1, got 0"),
         ({"completion_tokens": -1}, "completion_tokens must be at least 1"),

@@ -391,7 +391,7 @@ class TestChatModel:
     def test_the_curve_of_seed_1_is_rough(self, chat, text):
         success = chat["seed 1"]["curves"]["success"]
         assert (success[5], success[-1]) == (0.9375, 0.625)
-        assert "success of seed 1 falls from 0.94 in the sixth step to 0.62 in the last" in text
+        assert "success of seed 1 falls from 0.94 in the sixth step to 0.63 in the last" in text
 
     def test_the_slips_that_are_quoted(self, chat):
         said = [
@@ -570,11 +570,11 @@ class TestPage:
 
 
 class TestExercises:
-    @pytest.mark.parametrize("guess", [None, "high", 1.5, True, 0.0, 0.25, 0.5])
+    @pytest.mark.parametrize("guess", [None, "high", 1.5, True, 0.0, 0.25, 0.5, 1.0])
     def test_a_wrong_prediction_is_answered(self, guess):
         assert not check("12.1", guess).passed
 
-    @pytest.mark.parametrize("guess", [0.8, 0.9, 1.0])
+    @pytest.mark.parametrize("guess", [0.8, 0.9, 0.95])
     def test_a_prediction_that_is_near_passes(self, guess):
         assert check("12.1", guess).passed
 

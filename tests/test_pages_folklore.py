@@ -209,7 +209,8 @@ def _():
     assert sample["reward"] == 1
     return {
         "after 15 updates 50 of 50 answers have the form and 8 are right": (
-            f"after 15 updates {held[15]['n_format']} of {held[15]['n']} answers have the form and {held[15]['correct']} are right"
+            f"after 15 updates {held[15]['n_format']} of {held[15]['n']} answers have the form "
+            f"and {held[15]['correct']} are right"
         ),
         "at update 25": f"at update {sample['step']}",
         "8 - 10 = -2, -2 + 2 = -4": ", ".join(lines),
@@ -283,8 +284,9 @@ def _():
     _, worse, better = mean_interval([b - a for a, b in zip(*ends, strict=True)])
     assert worse < 0 < better
     return {
-        "0.2 steps sooner, interval 2.4 sooner to 2.0 later": f"{-mean:.1f} steps sooner, interval {-low:.1f} sooner to "
-        f"{high:.1f} later"
+        "0.2 steps sooner, interval 2.4 sooner to 2.0 later": (
+            f"{-mean:.1f} steps sooner, interval {-low:.1f} sooner to {high:.1f} later"
+        ),
     }
 
 
@@ -306,7 +308,7 @@ def _():
 
 @proves("claim-logits", given="512, 1.16")
 def _():
-    """Eight completions: the number of the claim's word is the cell's own setting, which a test of the chapter reads."""
+    """Eight completions: a word of the claim, and the cell's own setting, which a test of the chapter reads."""
     names = chapter(15)
     return {
         "holds 2.49 GB": f"holds {names['whole'] / 1e9:.2f} GB",

@@ -199,7 +199,7 @@ def test_every_dependency_is_pinned_and_jupyter_book_is_below_2():
     assert versions["jupyter-book"].startswith("1.")
     assert versions["torch"] == "2.13.0"
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    named = {re.split(r"[\[<>=]", r)[0] for rs in extras.values() for r in rs} - {"rl-lab"}
+    named = {re.split(r"[\[<>=]", r)[0] for rs in extras.values() for r in rs} - {"agentic-rl-lab"}
     assert named <= set(versions)
 
 

@@ -25,7 +25,7 @@ WITH_ADDRESS = """\
 try:
     import rl_lab
 except ModuleNotFoundError:
-    %pip install --quiet "rl-lab @ git+{address}@{branch}"
+    %pip install --quiet "agentic-rl-lab @ git+{address}@{branch}"
     import rl_lab"""
 
 

@@ -34,7 +34,7 @@ def main() -> None:
     pins = [
         line
         for line in out.splitlines()
-        if re.match(r"^[A-Za-z0-9_.-]+==", line) and not line.startswith("rl-lab")
+        if re.match(r"^[A-Za-z0-9_.-]+==", line) and not line.startswith("agentic-rl-lab")
     ]
     pins = [re.sub(r"\+\w+", "", pin) for pin in pins]
     (ROOT / "requirements.txt").write_text(HEADER + "\n".join(pins) + "\n", "utf-8")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import random
+from numbers import Real
 from typing import Any
 
 from rl_lab.check import Probe, exercise
@@ -21,7 +23,7 @@ def _(answer: Any, t: Probe) -> None:
         why="Compare what a call earns with what a guess earns, then put a number in.",
     )
     t.that(
-        isinstance(answer, (int, float)) and not isinstance(answer, bool) and 0 <= answer <= 1,
+        isinstance(answer, Real) and not isinstance(answer, bool) and 0 <= answer <= 1,
         "the tool rate at the end",
         came_back=repr(answer)[:60],
         expected="a share from 0 to 1",
@@ -32,10 +34,10 @@ def _(answer: Any, t: Probe) -> None:
         "need not be good to be worth calling, it must be better than what the policy does without it."
     )
     t.that(
-        abs(answer - HALF_LYING_RATE) <= 0.15,
+        -0.15 <= answer - HALF_LYING_RATE <= 0.06,
         "the tool rate at the end",
-        came_back=f"{answer:g}",
-        expected="within 0.15 of what was measured",
+        came_back=f"{float(answer):g}",
+        expected="near what was measured",
         why=why if answer < HALF_LYING_RATE else "A little lower: single completions still guess.",
     )
 
@@ -50,6 +52,8 @@ def _(answer: Any, t: Probe) -> None:
         expect=6,
         why="Means of three: 0.4 at step 3, then 0.6, 0.8, and 0.93 at step 6.",
         hints={
+            None: "None says 'never'. The mean of the window must reach the level, not each rate in it: at step 6 "
+            "it is 0.93. (Or is a return missing?)",
             5: "That is the first single rate above the level, or a position counted from 0. Steps count from 1.",
             4: "The window ends at the step that is reported; it does not start there.",
         },
@@ -101,8 +105,22 @@ _NEXT = ["<|im_start|>", "assistant\n"]
 _ANSWER = ["Final Answer: ", "60", "<|im_end|>"]
 
 
+def _as_numbers(function: Any) -> Any:
+    """The reader's function, with its mask as a list of numbers: bools and tensors are as good."""
+    if not callable(function):
+        return function
+
+    @functools.wraps(function)
+    def mask(tokens: list[str]) -> Any:
+        got = function(tokens)
+        return got if got is None or isinstance(got, str) else [int(one) for one in got]
+
+    return mask
+
+
 @exercise("12.3", "Mask what the tool wrote")
 def _(answer: Any, t: Probe) -> None:
+    answer = _as_numbers(answer)
     t.call(
         answer,
         _ANSWER,
@@ -165,6 +183,10 @@ def _calls(expression: str) -> dict[str, Any]:
     return {"role": "assistant", "content": "", "tool_calls": [{"type": "function", "function": function}]}
 
 
+def _bools(got: Any) -> bool:
+    return isinstance(got, list) and any(isinstance(one, bool) for one in got)
+
+
 def _tool(text: str) -> dict[str, Any]:
     return {"role": "tool", "name": "calc", "content": text}
 
@@ -199,14 +221,38 @@ def _(answer: Any, t: Probe) -> None:
             [_say("Final Answer: 1,055")],
             "1055",
             1.0,
-            "People and models write 1,055; extract_answer reads it.",
+            "People and models write 1,055; find_answer reads it.",
         ),
         ([_say("I think 55, but I am not sure.")], "55", 0.0, "No 'Final Answer:' was announced."),
         ([], "55", 0.0, "An empty completion answers nothing."),
+        (
+            [_calls("60-5"), _tool("Final Answer: 55")],
+            "55",
+            0.0,
+            "The tool's message says 'Final Answer: 55'. Only the assistant's own words are an answer.",
+        ),
+        (
+            [_calls("60-5") | {"content": "Final Answer: 55"}],
+            "55",
+            0.0,
+            "The last message is a call, whatever stands beside it: the episode is not over.",
+        ),
+        (
+            [_say("Final Answer: 55"), _calls("60-5"), _tool("55"), _say("Done.")],
+            "55",
+            0.0,
+            "Only the last message counts. Joining the messages pays an answer that was not the last word.",
+        ),
     ]
     for messages, gold, expect, why in cases:
         t.call(
-            answer, completions=[messages], ground_truth=[gold], environments=[None], expect=[expect], why=why
+            answer,
+            completions=[messages],
+            ground_truth=[gold],
+            environments=[None],
+            expect=[expect],
+            why=why,
+            hints=[(_bools, "Right or wrong is a bool; a reward is a number: return 1.0 or 0.0.")],
         )
     t.call(
         answer,

@@ -68,7 +68,7 @@ def _(answer: Any, t: Probe) -> None:
         "pitfall",
         came_back=repr(answer)[:120],
         expected="a dict with the keys " + ", ".join(SYMPTOMS),
-        why="One number from 1 to 8 for each note.",
+        why="One whole number from 1 to 8 for each note.",
     )
     for letter, (right, clues) in SYMPTOMS.items():
         number = answer[letter]

@@ -94,7 +94,15 @@ def _(answer: Any, t: Probe) -> None:
         ),
         ("huge", "more cards", "70 billion frozen weights in bf16 are 140 GB; a card holds 80."),
     ):
-        t.value(answer[run], expect, ask=f"the first remedy for {run!r}", why=why)
+        # The expected value stays unsaid: it is the exercise.
+        already = run == "first_try" and answer[run] in ("checkpointing", "LoRA")
+        t.that(
+            answer[run] == expect,
+            f"the first remedy for {run!r}",
+            came_back=repr(answer[run]),
+            expected="",
+            why="It is on already." if already else why,
+        )
 
 
 def _product(answer: Any) -> float | None:

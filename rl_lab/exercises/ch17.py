@@ -56,7 +56,10 @@ def _(answer: Any, t: Probe) -> None:
             "The share is a parameter: one group of four is less than a half.",
         ),
     ):
-        t.call(answer, arguments, **settings, expect=expect, why=why)
+        number = [
+            (lambda a: isinstance(a, int) and not isinstance(a, bool), "May it start? Return True or False.")
+        ]
+        t.call(answer, arguments, **settings, expect=expect, why=why, hints=number)
 
 
 @exercise("17.3", "What next?")

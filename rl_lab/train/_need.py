@@ -5,7 +5,11 @@ from __future__ import annotations
 import importlib
 from types import ModuleType
 
-INSTALL = 'pip install "rl-lab[train]"'
+# Not by the name of a package: PyPI's rl-lab is another project.
+INSTALL = (
+    'pip install "trl>=1.16,<2" "peft>=0.21,<1" "transformers>=5.24,<6" '
+    '"datasets>=5.2" "accelerate>=1.15" gguf pyyaml'
+)
 _VERSIONS = {
     "torch": "torch",
     "transformers": '"transformers>=5.24,<6"',

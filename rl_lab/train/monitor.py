@@ -10,6 +10,7 @@ step 1/2  reward 0.25  tool_rate 0.3 | 0:00, 0:00 left
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -63,10 +64,20 @@ def findings(
     ['kl']
     """
     found = [(text.split(" for ")[0], text) for text in diagnose(log, patience=patience)]
-    checks = (_kl, _cut, _dropped_results, _entropy)
+    checks = (_ruined, _kl, _cut, _dropped_results, _entropy)
     found += [(kind, text) for check in checks for kind, text in [check(log)] if text]
     kind, text = _drifted(log, held_out)
     return [*found, (kind, text)] if text else found
+
+
+def _ruined(log: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
+    loss = _last(log, "loss")
+    if loss is None or math.isfinite(loss):
+        return "nan", ""
+    return "nan", (
+        f"the loss is {loss}: the weights are ruined, and more steps do not mend them. Go back to a checkpoint, with a "
+        "third of learning_rate; a single nan in grad_norm in the first fp16 steps is only the scaler finding its scale"
+    )
 
 
 def _kl(log: Sequence[Mapping[str, Any]]) -> tuple[str, str]:

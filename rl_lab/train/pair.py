@@ -53,8 +53,8 @@ def record_or_say(stem: str) -> dict[str, Any] | None:
         return read_record(stem)
     except FileNotFoundError:
         print(
-            f"The record {stem}.json is not here: records come with the clone of the course, not with the package. "
-            "Look at the figure on the course's page, or set RL_LAB_RUNS to the folder runs of a clone."
+            f"The record {stem}.json is not here, though it comes with the package: install it again, "
+            "or set RL_LAB_RUNS to the folder runs of a clone."
         )
         return None
 
@@ -164,11 +164,13 @@ def recorded_cell(name: str, record: Mapping[str, Any], *earlier: Mapping[str, A
     }
 
 
-def groups_of(policy: Any, rows: Sequence[dict[str, Any]], preset: Preset, groups: int = 4) -> list[int]:
-    """Sample groups at temperature 1; how many completions of each earn the reward."""
+def groups_of(
+    policy: Any, rows: Sequence[dict[str, Any]], preset: Preset, groups: int | None = None
+) -> list[int]:
+    """Sample groups at temperature 1, 12 or on a CPU 4 of them; how many completions of each earn the reward."""
     from rl_lab.train.evaluate import evaluate_policy
 
-    size = preset.grpo["num_generations"]
+    size, groups = preset.grpo["num_generations"], groups or (4 if preset.name in ("cpu", "tiny") else 12)
     result = evaluate_policy(
         policy, rows[:groups], temperature=1.0, samples=size, max_tokens=preset.evaluate_tokens
     )
@@ -265,6 +267,8 @@ def sign_test(gained: int, lost: int) -> float:
     ----------
     McNemar (1947), "Note on the sampling error of the difference between correlated proportions or percentages".
     """
+    if min(gained, lost) < 0:
+        raise ValueError(f"gained and lost must be counts of problems, 0 or more, got {gained} and {lost}")
     n = gained + lost
     tail = sum(math.comb(n, k) for k in range(min(gained, lost) + 1))
     return round(min(1.0, 2 * tail / 2**n), 4)

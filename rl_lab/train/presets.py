@@ -3,7 +3,7 @@
 ============  ==================================================  ===========================  ===========
 preset        for                                                 model and problems           measured
 ============  ==================================================  ===========================  ===========
-``t4``        a CUDA card of 15 GB or more, as in a free Colab    Qwen2.5-0.5B, GSM8K          no
+``t4``        a CUDA card of 14 GiB or more, as in a free Colab   Qwen2.5-0.5B, GSM8K          no
 ``large``     a CUDA card of 80 GB, with bf16                     Qwen2.5-0.5B, GSM8K          no
 ``short``     as `large`, cut to minutes (``tools/gpu_pair.py``)  Qwen2.5-0.5B, GSM8K          no
 ``bundled``   a CUDA card without the hub                         SmolLM2-135M, ours           no
@@ -14,8 +14,8 @@ preset        for                                                 model and prob
 
 >>> choose("cuda", (7, 5), 15.0).name, choose("cuda", (9, 0), 139.0).name, choose("cpu").name
 ('t4', 'large', 'cpu')
->>> print(choose("cuda", (7, 5), 15.0).why)
-t4: a CUDA card with 15 GB; compute capability 7.5 has no bf16 units, so it trains in fp16
+>>> print(choose("cuda", (7, 5), 14.74).why)
+t4: a CUDA card with 14.7 GiB; compute capability 7.5 has no bf16 units, so it trains in fp16
 
 ``sft`` and ``grpo`` hold fields of ``trl.SFTConfig`` and ``trl.GRPOConfig`` by their own names, ``lora`` what
 :func:`rl_lab.train.args.build_lora` takes; what is not in them keeps :mod:`rl_lab.train.args`' default.
@@ -36,7 +36,7 @@ __all__ = ["ASKED", "PRESETS", "Choice", "Preset", "choose", "hub_answers", "pic
 QWEN = "Qwen/Qwen2.5-0.5B-Instruct"
 ASKED = "Solve the problem step by step. End with one line: Final Answer: <number>"
 VARIABLE = "RL_LAB_PRESET"  # environment variable that names a preset, for scripts
-MIN_GB, LARGE_GB = 14.0, 75.0  # GiB; a T4 shows about 15 of its 16, an A100 about 79 of its 80
+MIN_GB, LARGE_GB = 14.0, 75.0  # GiB; a T4 shows 14.74, an A100 about 79 of its 80
 
 
 @dataclass(frozen=True)
@@ -279,15 +279,20 @@ def choose(
     Examples
     --------
     >>> choose("cuda", (8, 9), 8.0).why
-    'cpu: a CUDA card with 8 GB, and t4 wants 14 or more; the bundled model runs on it in bf16'
+    'cpu: a CUDA card with 8.0 GiB, and t4 wants 14.0 or more; the bundled model runs on it in bf16'
     >>> choose("cuda", (9, 0), 139.0, hub=False).name
     'bundled'
     """
-    if device != "cuda":
-        where = "an Apple GPU, for which no preset is tuned" if device == "mps" else "no CUDA card"
+    kind = device.partition(":")[0].lower()
+    if kind not in ("cpu", "cuda", "mps"):
+        raise ValueError(
+            f"device must be 'cpu', 'cuda' or 'mps', got {device!r}{closest(kind, ('cpu', 'cuda', 'mps'))}"
+        )
+    if kind != "cuda":
+        where = "an Apple GPU, for which no preset is tuned" if kind == "mps" else "no CUDA card"
         return Choice("cpu", f"cpu: {where}; the bundled model and the course's own problems, in minutes")
     precision = pick_precision("cuda", capability)
-    card = f"a CUDA card with {memory_gb:.0f} GB" if memory_gb is not None else "a CUDA card"
+    card = f"a CUDA card with {memory_gb:.1f} GiB" if memory_gb is not None else "a CUDA card"
     if not hub:
         return Choice(
             "bundled", f"bundled: {card}, but the hub cannot be reached; the bundled model, in {precision}"
@@ -295,12 +300,12 @@ def choose(
     if memory_gb is not None and memory_gb < MIN_GB:
         return Choice(
             "cpu",
-            f"cpu: {card}, and t4 wants {MIN_GB:.0f} or more; the bundled model runs on it in {precision}",
+            f"cpu: {card}, and t4 wants {MIN_GB:.1f} or more; the bundled model runs on it in {precision}",
         )
     if precision == "bf16" and (memory_gb or 0) >= LARGE_GB:
         return Choice("large", f"large: {card} and bf16")
     because = (
-        "so it trains in bf16"
+        "it trains in bf16"
         if precision == "bf16"
         else f"compute capability {capability[0]}.{capability[1]} has no bf16 units, so it trains in fp16"  # type: ignore[index]
     )

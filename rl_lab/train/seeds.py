@@ -13,6 +13,7 @@ import math
 import os
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,7 @@ def _missing(wanted: str, place: Path) -> FileNotFoundError:
     there = sorted({path.stem.rstrip("0123456789").rstrip("_") for path in place.glob("[0-9][0-9]_*.json")})
     return FileNotFoundError(
         f"no record {wanted} in {place.name}/, there are {', '.join(there) or 'none'}; "
-        "they come with the course's repository: clone it, or set RL_LAB_RUNS to its folder runs"
+        "they come with the course's repository and its package: install it again, or set RL_LAB_RUNS to its runs/"
     )
 
 
@@ -133,6 +134,11 @@ def mean_interval(values: Sequence[float]) -> tuple[float, float, float]:
     >>> [round(x, 3) for x in mean_interval([0.8, 0.9, 1.0])]
     [0.9, 0.652, 1.148]
     """
+    values = list(values)
+    if not all(isinstance(value, Real) and math.isfinite(value) for value in values):
+        raise ValueError(
+            f"mean_interval takes finite numbers, one per seed, got {values!r:.80}; leave a seed out"
+        )
     n = len(values)
     if n - 1 not in _T95:
         raise ValueError(f"mean_interval takes 2 to 10 values, one per seed, got {n}")
@@ -152,6 +158,11 @@ def step_above(
     >>> step_above([1, 2, 3, 4], [0.5, 0.9, 0.9, 1.0], 0.9, window=2)
     3
     """
+    if len(rates) != len(steps) or window < 1:
+        raise ValueError(
+            f"step_above takes one rate a step and a window of 1 or more, got {len(rates)} rates "
+            f"for {len(steps)} steps and window={window}"
+        )
     for i in range(window - 1, len(steps)):
         last = [rate for rate in rates[i - window + 1 : i + 1] if rate is not None]
         if last and sum(last) / len(last) >= level - 1e-12:
