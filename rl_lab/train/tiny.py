@@ -18,7 +18,7 @@ import math
 import random
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rl_lab.train import shopping
@@ -115,7 +115,7 @@ def make_tiny(seed: int = 0, traces: Iterable[list[dict[str, Any]]] | None = Non
     ----------
     seed : int, default 0
         Of the weights.
-    traces : iterable of conversations, optional
+    traces : iterable of conversations, or of rows with ``prompt`` and ``completion``, optional
         Whose phrases become tokens; by default those of the shopping task, with every kind of conversation in it.
     **shape
         ``hidden``, ``layers`` and ``heads`` of `build_model`.
@@ -127,10 +127,14 @@ def make_tiny(seed: int = 0, traces: Iterable[list[dict[str, Any]]] | None = Non
     """
     if traces is None:
         traces = shopping.demonstrations(400, 0, tool_share=0.9, failure_share=0.5, retry_share=0.5)
-    tokenizer = build_tokenizer(render(traces))
+    tokenizer = build_tokenizer(render(map(_conversation, traces)))
     model = build_model(tokenizer, seed=seed, **shape)
     size = sum(p.numel() for p in model.parameters())
     return Policy(model, tokenizer, "tiny", said=f"tiny model, {size:,} parameters, untrained, CPU, fp32")
+
+
+def _conversation(trace: Any) -> list[dict[str, Any]]:
+    return [*trace["prompt"], *trace["completion"]] if isinstance(trace, Mapping) else trace
 
 
 def encode_traces(tokenizer: Any, traces: Iterable[list[dict[str, Any]]]) -> list[Example]:

@@ -71,6 +71,16 @@ def test_tiny_is_made_and_told(capsys):
     assert policy.end_ids == [policy.tokenizer.eos_token_id]
 
 
+def test_the_tiny_model_takes_its_words_from_rows_too(tmp_path):
+    from rl_lab.train import load_task
+    from rl_lab.train.tiny import make_tiny
+
+    rows = load_task("problems", n_train=4, n_test=1, seed=1).demonstrations
+    policy = make_tiny(0, rows)
+    question = rows[0]["prompt"][-1]["content"]
+    assert policy.tokenizer.decode(policy.tokenizer(question)["input_ids"]) == question
+
+
 def test_a_saved_policy_loads_back(warm, tmp_path):
     folder = warm.save(tmp_path / "saved")
     again = load_model(str(folder), device="cpu", say=None)
