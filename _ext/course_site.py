@@ -20,10 +20,10 @@ ROOT = Path(__file__).resolve().parents[1]
 
 def source_hash() -> str:
     digest = hashlib.sha256()
-    for folder, pattern in (("rl_lab", "*.py"), ("runs", "*")):
-        for file in sorted((ROOT / folder).rglob(pattern)):
-            if file.is_file() and "__pycache__" not in file.parts:
-                digest.update(f"{file.relative_to(ROOT)}\0".encode() + file.read_bytes() + b"\0")
+    # The records alone: what notebooks write while they run (runs/out) must not make them run again.
+    for file in [*sorted((ROOT / "rl_lab").rglob("*.py")), *sorted((ROOT / "runs").glob("*.json"))]:
+        if "__pycache__" not in file.parts:
+            digest.update(f"{file.relative_to(ROOT)}\0".encode() + file.read_bytes() + b"\0")
     digest.update((ROOT / "requirements.txt").read_bytes())
     return digest.hexdigest()[:16]
 

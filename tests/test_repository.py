@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -250,3 +251,19 @@ def test_nothing_committed_names_a_secret_or_a_private_path():
                 else []
             )
     assert found == []
+
+
+def test_what_a_notebook_writes_while_it_runs_does_not_make_it_run_again(tmp_path):
+    from tools import build_book
+
+    sys.path.insert(0, str(ROOT / "_ext"))
+    import course_site
+
+    made = ROOT / "runs" / "out" / f"test-{tmp_path.name}"
+    before = build_book.input_hash(), course_site.source_hash()
+    try:
+        made.mkdir(parents=True)
+        (made / "weights.json").write_text("{}", "utf-8")
+        assert (build_book.input_hash(), course_site.source_hash()) == before
+    finally:
+        shutil.rmtree(made)

@@ -31,6 +31,9 @@ INPUTS = (
     "requirements.txt",
 )
 
+# Folders that running makes: what a notebook writes into runs/out must not count as a change of the course.
+MADE = {"__pycache__", ".ipynb_checkpoints", "out", "scratch"}
+
 
 def input_hash() -> str:
     """SHA-256 over the names and bytes of everything the site is made of."""
@@ -38,7 +41,7 @@ def input_hash() -> str:
     for name in INPUTS:
         path = ROOT / name
         for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
-            if file.is_file() and "__pycache__" not in file.parts and ".ipynb_checkpoints" not in file.parts:
+            if file.is_file() and not MADE & set(file.relative_to(ROOT).parts):
                 digest.update(f"{file.relative_to(ROOT)}\0".encode() + file.read_bytes() + b"\0")
     return digest.hexdigest()
 
