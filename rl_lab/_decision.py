@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from rl_lab._estimates import share_interval
 from rl_lab.shaping import signal_share
 
 FIRST = ("tools", "prompt", "retrieval")
@@ -68,19 +68,6 @@ def _missed(case: Case) -> Step:
     if case.pass_1 >= case.target:
         follows += "; as measured you are there: more problems, or a lower target, would settle it"
     return question, answer, "more problems", follows
-
-
-def share_interval(p: float, n: int, z: float = 1.959964) -> tuple[float, float]:
-    """Compute the 95 % Wilson interval of a mean share; pass@1 averages over samples and need not be a count over n.
-
-    Examples
-    --------
-    >>> [round(end, 3) for end in share_interval(0.4, 200)], [round(end, 2) for end in share_interval(0.5, 1)]
-    ([0.335, 0.469], [0.05, 0.95])
-    """
-    middle, half = p + z * z / (2 * n), z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-    width = 1 + z * z / n
-    return max(0.0, (middle - half) / width), min(1.0, (middle + half) / width)
 
 
 def _first(name: str) -> Callable[[Case], Step]:

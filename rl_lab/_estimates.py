@@ -230,13 +230,26 @@ def wilson_interval(successes: int, n: int, confidence: float = 0.95) -> tuple[f
     z = _z(confidence)
     if n == 0:
         return 0.0, 1.0
-    p, z2 = successes / n, z * z
+    low, high = share_interval(successes / n, n, z)
+    # At the ends the formula gives the end itself up to rounding.
+    return 0.0 if successes == 0 else low, 1.0 if successes == n else high
+
+
+Z95 = 1.959964  # 95 % of a normal distribution lie within so many standard deviations
+
+
+def share_interval(p: float, n: int, z: float = Z95) -> tuple[float, float]:
+    """Wilson's formula for a share of `n` that need not be a count over `n`: pass@1 averages over samples.
+
+    Examples
+    --------
+    >>> [round(end, 3) for end in share_interval(0.4, 200)], [round(end, 2) for end in share_interval(0.5, 1)]
+    ([0.335, 0.469], [0.05, 0.95])
+    """
+    z2 = z * z
     middle = (p + z2 / (2 * n)) / (1 + z2 / n)
     half = z / (1 + z2 / n) * math.sqrt(p * (1 - p) / n + z2 / (4 * n * n))
-    # At the ends the formula gives the end itself up to rounding.
-    low = 0.0 if successes == 0 else max(0.0, middle - half)
-    high = 1.0 if successes == n else min(1.0, middle + half)
-    return low, high
+    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def paired_difference(before: Sequence[bool], after: Sequence[bool], *, confidence: float = 0.95) -> Record:
@@ -283,7 +296,6 @@ def paired_difference(before: Sequence[bool], after: Sequence[bool], *, confiden
     up, down, size = gained + 0.5, lost + 0.5, n + 2
     middle = (up - down) / size
     half = _z(confidence) * math.sqrt((up + down) - (up - down) ** 2 / size) / size
-    differ = gained + lost
     return Record(
         n=n,
         difference=(gained - lost) / n,
@@ -291,8 +303,13 @@ def paired_difference(before: Sequence[bool], after: Sequence[bool], *, confiden
         high=min(1.0, middle + half),
         gained=gained,
         lost=lost,
-        p_value=min(1.0, 2 * _binomial_tail(differ, min(gained, lost))),
+        p_value=sign_test(gained, lost),
     )
+
+
+def sign_test(gained: int, lost: int) -> float:
+    """Two-sided probability of a split this uneven if gains and losses were a coin toss (McNemar, exact)."""
+    return min(1.0, 2 * _binomial_tail(gained + lost, min(gained, lost)))
 
 
 def _binomial_tail(n: int, most: int) -> float:

@@ -49,6 +49,12 @@ def one_line(path: Path) -> str:
     return re.sub(r"(?:^|(?<=\s))>\s|\s+", " ", text)
 
 
+def states(prose: str, *sentences: str) -> None:
+    """Fail with the first of `sentences` that the prose does not hold."""
+    for sentence in sentences:
+        assert sentence in prose, sentence
+
+
 def light(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     """The notebook without the cells tagged ``model``, which load or train one.
 

@@ -6,7 +6,6 @@ import ast
 import contextlib
 import functools
 import importlib.util
-import io
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -27,7 +26,7 @@ from rl_lab.preferences import (
     rate_pairs,
 )
 from rl_lab.shaping import signal_share
-from tests.notebooks import PATHS, ROOT, light, read, tags
+from tests.notebooks import PATHS, ROOT, namespace, read
 from tests.tables import markdown_of
 
 NUMBER = re.compile(r"(?<![\w@^.\-])[−±]?\d[\d,]*(?:\.\d+)?(?![\w\-])")
@@ -102,16 +101,10 @@ def prose(number: int) -> str:
 @functools.cache
 def chapter(number: int) -> dict:
     """Names that a chapter's cells define; nothing is drawn, exercises are left out."""
-    names: dict = {"__name__": "notebook"}
-    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()):
+    with pytest.MonkeyPatch.context() as patch:
         for call in ("explore", "trajectory", "replay"):
             patch.setattr(rl_lab.explore, call, lambda *args, **settings: None)
-        for cell in light(read(notebook(number))).cells:
-            if cell.cell_type == "code" and "exercise" not in tags(cell):
-                exec(
-                    compile(cell.source, f"chapter {number}", "exec"), names
-                )  # our own cells, nothing a model wrote
-    return names
+        return namespace(notebook(number))
 
 
 # --- facts ----------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from rl_lab.check import check
 from rl_lab.cost import payback_months, prompt_cost
 from rl_lab.exercises.ch02 import FIRST_MOVES
 from rl_lab.shaping import signal_share
-from tests.notebooks import ROOT, executed, namespace, one_line, read, tags
+from tests.notebooks import ROOT, executed, namespace, one_line, read, states, tags
 from tests.tables import markdown_of, tables
 
 PATH = ROOT / "notebooks" / "02_why_post_training.ipynb"
@@ -26,11 +26,6 @@ def ns() -> dict:
 @pytest.fixture(scope="module")
 def prose() -> str:
     return one_line(PATH)
-
-
-def states(prose: str, *sentences: str) -> None:
-    for sentence in sentences:
-        assert sentence in prose, sentence
 
 
 def lines_of(words: list[str]) -> list[str]:

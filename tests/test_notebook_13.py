@@ -25,7 +25,7 @@ from rl_lab.regression import REGRESSION_SET, summarize
 from rl_lab.rewards import hybrid_reward
 from rl_lab.rows import extract_ground_truth
 from rl_lab.train.seeds import read_record
-from tests.notebooks import ROOT, namespace, read
+from tests.notebooks import ROOT, namespace, one_line, read
 from tests.tables import markdown_of, tables
 
 PATH = ROOT / "notebooks" / "13_evaluation.ipynb"
@@ -39,9 +39,9 @@ def notebook():
 
 
 @pytest.fixture(scope="module")
-def prose(notebook) -> str:
+def prose() -> str:
     """All Markdown of the notebook on one line."""
-    return re.sub(r"[\s>]+", " ", markdown_of(notebook))
+    return one_line(PATH)
 
 
 @pytest.fixture(scope="module")

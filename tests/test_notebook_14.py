@@ -12,7 +12,7 @@ from rl_lab.check import check
 from rl_lab.decide import GAP, should_you_train
 from rl_lab.evaluation import pass_at_k, wilson_interval
 from rl_lab.exercises import ch14
-from tests.notebooks import ROOT, exercises_of, namespace, one_line, read
+from tests.notebooks import ROOT, exercises_of, namespace, one_line, read, states
 from tests.tables import markdown_of, tables
 
 PATH = ROOT / "notebooks" / "14_should_you_train.ipynb"
@@ -26,11 +26,6 @@ def ns() -> dict:
 @pytest.fixture(scope="module")
 def prose() -> str:
     return one_line(PATH)
-
-
-def states(prose: str, *sentences: str) -> None:
-    for sentence in sentences:
-        assert sentence in prose, sentence
 
 
 # --- two teams ----------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from rl_lab.check import check
 from rl_lab.exercises.ch15 import ROWS, SYMPTOMS, _need
 from rl_lab.footprint import footprint
 from rl_lab.train.seeds import read_record
-from tests.notebooks import ROOT, namespace, read
+from tests.notebooks import ROOT, namespace, one_line, read
 from tests.tables import markdown_of, tables
 
 PATH = ROOT / "notebooks" / "15_pitfalls.ipynb"
@@ -24,9 +24,9 @@ def notebook():
 
 
 @pytest.fixture(scope="module")
-def prose(notebook) -> str:
+def prose() -> str:
     """All Markdown of the notebook on one line."""
-    return re.sub(r"[\s>]+", " ", markdown_of(notebook))
+    return one_line(PATH)
 
 
 @pytest.fixture(scope="module")

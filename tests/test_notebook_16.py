@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-import json
 import re
 
 import pytest
@@ -13,6 +12,7 @@ from rl_lab.check import check
 from rl_lab.evaluation import wilson_interval
 from rl_lab.footprint import footprint
 from rl_lab.train.presets import PRESETS, choose
+from rl_lab.train.seeds import read_record
 from tests.notebooks import ROOT, executed, light, namespace, read, tags
 from tests.tables import markdown_of, tables
 
@@ -33,10 +33,7 @@ def ns():
 
 @pytest.fixture(scope="module")
 def runs():
-    return {
-        name: json.loads((ROOT / "runs" / f"{stem}.json").read_text("utf-8"))
-        for name, stem in RECORDS.items()
-    }
+    return {name: read_record(stem) for name, stem in RECORDS.items()}
 
 
 def gb(ns, **settings):

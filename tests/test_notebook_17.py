@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
 import re
 
 import pytest
@@ -13,6 +12,7 @@ from rl_lab.evaluation import wilson_interval
 from rl_lab.grpo import check_batch
 from rl_lab.train.pair import only_one, sign_test
 from rl_lab.train.presets import PRESETS
+from rl_lab.train.seeds import read_record
 from tests.notebooks import ROOT, executed, light, namespace, read, tags
 from tests.tables import markdown_of, tables
 
@@ -38,10 +38,7 @@ def ns():
 
 @pytest.fixture(scope="module")
 def runs():
-    return {
-        name: json.loads((ROOT / "runs" / f"{stem}.json").read_text("utf-8"))
-        for name, stem in RECORDS.items()
-    }
+    return {name: read_record(stem) for name, stem in RECORDS.items()}
 
 
 def test_the_settings_table_s_columns_are_the_presets(text):

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import gc
 import json
-import math
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from rl_lab import _estimates
 from rl_lab.train.presets import Preset
 from rl_lab.train.seeds import read_record
 
@@ -269,9 +269,7 @@ def sign_test(gained: int, lost: int) -> float:
     """
     if min(gained, lost) < 0:
         raise ValueError(f"gained and lost must be counts of problems, 0 or more, got {gained} and {lost}")
-    n = gained + lost
-    tail = sum(math.comb(n, k) for k in range(min(gained, lost) + 1))
-    return round(min(1.0, 2 * tail / 2**n), 4)
+    return round(_estimates.sign_test(gained, lost), 4)
 
 
 def write_four(cells: Sequence[Mapping[str, Any]], preset: Preset, path: str | Path, **more: Any) -> Path:
