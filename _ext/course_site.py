@@ -1,41 +1,48 @@
 """What the site needs beyond Jupyter Book's own settings.
 
-* The execution cache knows a notebook's cells, not the package they import: its folder is named by a hash of
-  ``rl_lab`` and ``runs``, so that a change there executes the notebooks again.
+* The pages of ``_toc.yml`` are the book; no other file is looked at.
+* Pages that `tools.execute` holds to be up to date are offered to MyST-NB as its cache.
 * Figures are drawn for a page without a kernel (``RL_LAB_EXPLORE=static``) and share the site's one script.
 * Buttons that lead to the repository or to Colab appear only if the course has an address (``pyproject.toml``).
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
-import shutil
+import re
+import sys
 import tomllib
 from pathlib import Path
 from urllib.parse import urlsplit
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from tools import execute, pages  # noqa: E402
 
 
-def source_hash() -> str:
-    digest = hashlib.sha256()
-    # The records alone: what notebooks write while they run (runs/out) must not make them run again.
-    for file in [*sorted((ROOT / "rl_lab").rglob("*.py")), *sorted((ROOT / "runs").glob("*.json"))]:
-        if "__pycache__" not in file.parts:
-            digest.update(f"{file.relative_to(ROOT)}\0".encode() + file.read_bytes() + b"\0")
-    digest.update((ROOT / "requirements.txt").read_bytes())
-    return digest.hexdigest()[:16]
+def choose_pages(app, config) -> None:
+    """Let Sphinx see the pages of ``_toc.yml`` and no file that a tool, an editor or a user puts beside them."""
+    sources = [pages.source(name, ROOT) for name in pages.names(ROOT)]
+    config.include_patterns = [path.relative_to(ROOT).as_posix() for path in sources]
+    # Sphinx walks every folder that is not excluded, through links, too.
+    folders = {path.parent for path in sources}
+    others = [path for path in ROOT.iterdir() if path not in folders]
+    inside = [path for folder in folders for path in folder.iterdir() if path.is_dir()]
+    twins = [path.with_suffix(end) for path in sources for end in pages.SUFFIXES if path.suffix != end]
+    config.exclude_patterns = [
+        *config.exclude_patterns,
+        *(glob_of(path.relative_to(ROOT).as_posix()) for path in [*others, *inside, *twins]),
+    ]
+
+
+def glob_of(path: str) -> str:
+    """A pattern of Sphinx's that matches this path only."""
+    return re.sub(r"([*?\[\]])", r"[\1]", path)
 
 
 def set_cache(app, config) -> None:
-    caches = ROOT / "_build" / "executed"
-    mine = caches / source_hash()
-    for other in caches.glob("*") if caches.is_dir() else ():
-        if other != mine:
-            shutil.rmtree(other, ignore_errors=True)
-    mine.mkdir(parents=True, exist_ok=True)
-    config.nb_execution_cache_path = str(mine)
+    config.nb_execution_cache_path = str(execute.offer(ROOT))
 
 
 def set_address(app, config) -> None:
@@ -78,8 +85,9 @@ def mend_lists(app, pagename, templatename, context, doctree) -> None:
 
 
 def setup(app):
-    os.environ.setdefault("RL_LAB_EXPLORE", "static")
-    os.environ.setdefault("RL_LAB_EXPLORE_ASSETS", "site")
+    for name, value in execute.FOR_A_PAGE.items():
+        os.environ.setdefault(name, value)
+    app.connect("config-inited", choose_pages)
     app.connect("config-inited", set_cache)
     app.connect("config-inited", set_address)
     app.connect("html-page-context", lighten_pages, priority=900)  # after the extensions that add them

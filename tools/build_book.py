@@ -14,6 +14,10 @@ import sys
 import time
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from tools import execute, pages
+
 ROOT = Path(__file__).resolve().parents[1]
 SITE = ROOT / "_build" / "html"
 STAMP = ROOT / "_build" / "inputs.sha256"
@@ -22,6 +26,7 @@ INPUTS = (
     "book",
     "rl_lab",
     "runs",
+    "configs",
     "_assets",
     "_ext",
     "tools",
@@ -31,8 +36,8 @@ INPUTS = (
     "requirements.txt",
 )
 
-# Folders that running makes: what a notebook writes into runs/out must not count as a change of the course.
-MADE = {"__pycache__", ".ipynb_checkpoints", "out", "scratch"}
+# What Jupyter Book and the kernels say of themselves at every start.
+BANNER = ("Running Jupyter-Book", "Source Folder:", "Config Path:", "Output Path:")
 
 
 def input_hash() -> str:
@@ -41,29 +46,27 @@ def input_hash() -> str:
     for name in INPUTS:
         path = ROOT / name
         for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
-            if file.is_file() and not MADE & set(file.relative_to(ROOT).parts):
+            # An editor's lock or swap file beside a page is no part of it.
+            if file.is_file() and file.name[0] != "." and execute.belongs(str(file.relative_to(ROOT))):
                 digest.update(f"{file.relative_to(ROOT)}\0".encode() + file.read_bytes() + b"\0")
     return digest.hexdigest()
 
 
 def expected_pages() -> list[Path]:
     """One HTML file for each entry of _toc.yml, and the index that leads to the first."""
-    import yaml
-
-    toc = yaml.safe_load((ROOT / "_toc.yml").read_text("utf-8"))
-    names = [toc["root"], *(chapter["file"] for part in toc["parts"] for chapter in part["chapters"])]
-    return [SITE / "index.html", *(SITE / f"{name}.html" for name in names)]
+    return [SITE / "index.html", *(SITE / f"{name}.html" for name in pages.names())]
 
 
 def build() -> None:
     """Run Jupyter Book on a clean tree and fail if a page is missing."""
     # Warnings of an earlier build are not repeated for pages that did not change: start from nothing.
-    # The execution cache stays; its folder is named by a hash of the package (see _ext/course_site.py).
-    for stale in (SITE, ROOT / "_build" / ".doctrees"):
-        shutil.rmtree(stale, ignore_errors=True)
-    STAMP.unlink(missing_ok=True)
+    for old in (SITE, ROOT / "_build" / ".doctrees"):
+        shutil.rmtree(old, ignore_errors=True)
+    print(f"Writing {len(pages.names())} pages …", flush=True)
     command = [
-        str(Path(sys.executable).with_name("jupyter-book")),
+        sys.executable,
+        "-m",
+        "jupyter_book",
         "build",
         str(ROOT),
         "-W",
@@ -76,10 +79,13 @@ def build() -> None:
     with subprocess.Popen(
         command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as book:
-        for line in book.stdout:
-            if line.strip() and "transport encryption" not in line:  # each kernel says so, and all are local
-                print(line, end="", flush=True)
+        try:
+            said = [line for line in book.stdout if line.strip() and not line.startswith(BANNER)]
+        except KeyboardInterrupt:
+            book.kill()  # it was interrupted, too, and its traceback says nothing
+            raise
     if book.returncode:
+        print("".join(said), end="")
         raise SystemExit("The book was not built: the first warning or traceback above says why.")
     missing = [str(page.relative_to(ROOT)) for page in expected_pages() if not page.is_file()]
     if missing:
@@ -88,20 +94,32 @@ def build() -> None:
         )
 
 
-def main() -> None:
+def main() -> int:
     """Build if needed, then say where to open the site."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--force", action="store_true", help="build even if no input changed")
-    force = parser.parse_args().force
+    parser.add_argument("--execute", action="store_true", help="execute every page, whatever changed")
+    asked = parser.parse_args()
     started, inputs = time.monotonic(), input_hash()
-    if force or not SITE.is_dir() or not STAMP.is_file() or STAMP.read_text() != inputs:
-        build()
-        STAMP.write_text(inputs)
-        print(f"Built {len(expected_pages()) - 1} pages in {time.monotonic() - started:.0f} s.")
-    else:
-        print("Nothing changed since the last build.")
+    try:
+        built = (SITE / "index.html").is_file() and STAMP.is_file()
+        if built and not (asked.force or asked.execute) and STAMP.read_text("utf-8") == inputs:
+            print("Nothing changed since the last build.")
+        else:
+            STAMP.unlink(missing_ok=True)
+            execute.execute_stale(force=asked.execute)
+            build()
+            STAMP.write_text(inputs, "utf-8")
+            print(f"Built {len(pages.names())} pages in {time.monotonic() - started:.0f} s.")
+    except KeyboardInterrupt:
+        print("\nStopped. The pages that were executed are kept: the same command goes on from there.")
+        return 130
+    except execute.StoppedPage as stopped:
+        print(f"\n{stopped}\nThe book was not built. The pages executed so far are kept.")
+        return 1
     print(f"Open {(SITE / 'index.html').as_uri()}")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

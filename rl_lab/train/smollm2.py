@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from rl_lab.train._need import need
-from rl_lab.train._quiet import quiet
+from rl_lab.train._quiet import quiet, stages
 
 __all__ = ["cache_folder", "find_gguf", "smollm2_folder"]
 
@@ -58,8 +58,8 @@ def smollm2_folder(*, say: Any = print) -> Path:
 
     Parameters
     ----------
-    say : callable
-        Told about each stage of the conversion.
+    say : callable or None
+        Told about each stage of the conversion, except while a page of the site is executed.
     """
     folder = cache_folder() / "smollm2-135m-instruct"
     if (folder / "config.json").is_file():
@@ -69,7 +69,7 @@ def smollm2_folder(*, say: Any = print) -> Path:
     folder.parent.mkdir(parents=True, exist_ok=True)
     part = Path(tempfile.mkdtemp(prefix="smollm2-", dir=folder.parent))
     try:
-        _convert(source, part, say)
+        _convert(source, part, stages(say))
         os.replace(part, folder)  # whole or not at all, also if the process is killed on the way
     except OSError:
         if not (folder / "config.json").is_file():  # else another process was faster: its folder is as good
