@@ -6,8 +6,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUN := $(BIN)/python
 STAMP := $(VENV)/.stamp
+GROUND ?= .venv-ground
 
-.PHONY: book test unit lab serve bench lint links format address requirements clean help
+.PHONY: book test unit ground lab serve bench lint links format address requirements clean help
 
 help:            ## list the targets
 	@grep -hE '^[a-z]+: .*##|^[a-z]+: +##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 14
@@ -25,6 +26,10 @@ test: $(STAMP)   ## build what is needed and run all tests
 
 unit: $(STAMP)   ## the tests that need no site and no browser (under a minute)
 	$(RUN) -m pytest -n $(JOBS) --dist loadfile -m "not site and not browser and not notebook and not train"
+
+ground:          ## the tests that need neither torch nor the site, on another Python: make ground PYTHON=python3.13
+	@$(PYTHON) tools/environment.py $(GROUND) --without-training
+	$(GROUND)/bin/python -m pytest -n $(JOBS) --dist loadfile -m "not site and not browser and not train"
 
 lab: $(STAMP)    ## open the notebooks in JupyterLab
 	$(BIN)/jupyter lab --notebook-dir=notebooks

@@ -37,8 +37,8 @@ def choose_pages(app, config) -> None:
 
 
 def glob_of(path: str) -> str:
-    """A pattern of Sphinx's that matches this path only."""
-    return re.sub(r"([*?\[\]])", r"[\1]", path)
+    """A pattern of Sphinx's for this path; a character with a meaning of its own stands for any one character."""
+    return re.sub(r"[*?\[\]]", "?", path)
 
 
 def set_cache(app, config) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
 
 LABS = {
@@ -38,7 +39,11 @@ def main(argv: list[str] | None = None) -> int:
     # A model's text may hold any character; a terminal that cannot show one must not end the lab.
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")
-    importlib.import_module(f"rl_lab.labs.{name}").main()
+    try:
+        importlib.import_module(f"rl_lab.labs.{name}").main()
+        sys.stdout.flush()
+    except BrokenPipeError:  # `… | head` has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left is flushed at exit
     return 0
 
 

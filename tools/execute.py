@@ -33,7 +33,7 @@ TRACE = Path(__file__).with_name("trace")
 TIMEOUT = 600  # seconds a cell may take
 
 # Folders that running makes, and names that are never part of the course.
-MADE = {".git", ".venv", "_build", "__pycache__", ".ipynb_checkpoints", "out", "scratch"}
+MADE = {".git", ".venv", ".venv-ground", "_build", "__pycache__", ".ipynb_checkpoints", "out", "scratch"}
 
 # A page is drawn without a kernel, and its figures share the site's one script.
 FOR_A_PAGE = {"RL_LAB_EXPLORE": "static", "RL_LAB_EXPLORE_ASSETS": "site"}
