@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 ARGUMENTS = [
@@ -25,6 +27,45 @@ def executable() -> str | None:
             raise FileNotFoundError(f"CHROMIUM={named} is no file; point it at a Chromium, or unset it")
         return named
     return next((found for name in NAMES if (found := shutil.which(name))), None)
+
+
+PATIENCE = 60_000  # milliseconds; a busy machine is no failure
+
+# What a test measures must stand still: fonts are there, no transition runs, three frames in a row look alike.
+STILL = """async (patience) => {
+  const since = performance.now(), frame = () => new Promise(requestAnimationFrame);
+  await document.fonts.ready;
+  for (let alike = 0, last = ""; alike < 3;) {
+    await frame();
+    const page = document.documentElement;
+    const moving = document.getAnimations().filter(
+      (a) => a.playState === "running" && Number.isFinite(a.effect.getComputedTiming().endTime));
+    const now = [page.scrollWidth, page.scrollHeight, document.querySelectorAll("*").length].join();
+    alike = moving.length === 0 && now === last ? alike + 1 : 0;
+    last = now;
+    if (performance.now() - since > patience) throw new Error(`the page is still moving after ${patience} ms`);
+  }
+}"""
+
+
+def settle(page) -> None:
+    """Wait until nothing on the page moves or grows any more, whatever time that takes."""
+    page.evaluate(STILL, PATIENCE)
+
+
+def obtain(playwright) -> str | None:
+    """Return None where there is a Chromium (Playwright may download one), else a sentence on how to get it."""
+    if executable() or Path(playwright.chromium.executable_path).is_file():
+        return None
+    install = [sys.executable, "-m", "playwright", "install", "chromium"]
+    done = subprocess.run(install, capture_output=True, text=True, check=False)
+    if done.returncode == 0:
+        return None
+    return (
+        f"no Chromium for the browser tests: $CHROMIUM is not set, none of {', '.join(NAMES)} is on the PATH, and "
+        "Playwright could not download its own (is there a network?). Install one (Debian and Ubuntu: apt install "
+        "chromium), or set CHROMIUM to the path of one."
+    )
 
 
 def launch(playwright):

@@ -8,6 +8,7 @@ import pytest
 
 from rl_lab.explore import figure_html
 from tests.explore import figures
+from tests.explore.browser import settle
 
 pytestmark = pytest.mark.browser
 READ = """root => ({
@@ -90,13 +91,14 @@ def test_reset_brings_back_every_start_value(open_page, whole_page):
 
 
 def test_a_drag_is_spoken_once_when_the_hand_rests(open_page, whole_page):
-    page = open_page(whole_page).page
+    page = open_page(whole_page, clock=True).page
     root = figure_root(page, figures.returns)
     page.evaluate("""() => { window.said = []; document.querySelectorAll('.xp-say').forEach(n =>
         new MutationObserver(() => said.push(n.textContent)).observe(n, {childList: true})); }""")
     for position in range(11):
         put(root, 0, position)
-    page.wait_for_timeout(1100)
+    assert page.evaluate("said") == []
+    page.clock.run_for(10_000)
     said = page.evaluate("said")
     assert len(said) == 1
     assert "return G₀" in said[0]
@@ -155,7 +157,7 @@ def test_figures_that_carry_their_own_script_wake_up_too_and_only_once(open_page
         new MutationObserver(() => n++).observe(svg, {attributes: true, attributeFilter: ['viewBox']});
         const input = document.querySelector('.xp input'); input.value = 1;
         input.dispatchEvent(new Event('input', {bubbles: true}));
-        return new Promise(r => setTimeout(() => r(n), 50)); }""")
+        return new Promise(r => requestAnimationFrame(() => requestAnimationFrame(() => r(n)))); }""")
     assert calls == 1
     assert opened.complaints == []
 
@@ -170,7 +172,7 @@ def test_one_broken_figure_does_not_stop_the_others(open_page):
 
 
 def test_a_replay_moves_plays_and_stops(open_page, whole_page):
-    page = open_page(whole_page).page
+    page = open_page(whole_page, clock=True).page
     root = page.locator('.xp[data-xp="replay"]').first
     root.locator("input").fill("0")
     assert root.locator(".xp-value").text_content() == "0"
@@ -179,10 +181,11 @@ def test_a_replay_moves_plays_and_stops(open_page, whole_page):
     play = root.locator(".xp-play")
     play.click()
     assert play.text_content() == "Pause"
-    page.wait_for_function("e => Number(e.value) > 1", arg=root.locator("input").element_handle())
+    page.clock.run_for(2000)
+    assert int(root.locator("input").input_value()) > 1
     play.click()
     stopped = root.locator("input").input_value()
-    page.wait_for_timeout(300)
+    page.clock.run_for(10_000)
     assert root.locator("input").input_value() == stopped
     assert play.text_content() == "Play"
 
@@ -208,6 +211,7 @@ def test_axe_finds_nothing(open_page, dark, width):
     )
     page = open_page(figures.page(dark=dark), width=width).page
     page.locator("summary").first.click()
+    settle(page)
     violations = axe.Axe().run(page).response["violations"]
     assert [(v["id"], v["nodes"][0]["html"][:120]) for v in violations] == []
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.explore.browser import PATIENCE, settle
 from tests.site.pages import PAGES
 
 LOCAL = ("file:", "data:", "blob:", "about:")
@@ -22,12 +23,12 @@ class Visit:
 
     def open(self, path: Path) -> None:
         """Load a file of the site and wait until its scripts have run."""
-        self.page.goto(path.as_uri())
-        self.page.wait_for_load_state("load")
+        self.page.goto(path.as_uri(), wait_until="load")
 
     def dark(self) -> None:
-        """Switch to the dark theme, as the theme's own button does."""
+        """Switch to the dark theme, as the theme's own button does, and wait until every colour has arrived."""
         self.page.evaluate("document.documentElement.dataset.theme = 'dark'")
+        settle(self.page)
 
 
 @pytest.fixture
@@ -40,6 +41,7 @@ def browser(chromium):
 def visit(browser):
     """Open pages on a desktop-wide screen; every request that would leave the machine is stopped and noted."""
     context = browser.new_context(viewport={"width": 1280, "height": 900})
+    context.set_default_timeout(PATIENCE)
     seen = Visit(context.new_page())
 
     def route(route):

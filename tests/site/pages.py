@@ -8,18 +8,13 @@ from pathlib import Path
 from unittest import mock
 
 import nbformat
-import yaml
 
 from tests.notebooks import light
+from tools import pages
+from tools.pages import source
 
 ROOT = Path(__file__).resolve().parents[2]
-_TOC = yaml.safe_load((ROOT / "_toc.yml").read_text("utf-8"))
-PAGES = [_TOC["root"], *(chapter["file"] for part in _TOC["parts"] for chapter in part["chapters"])]
-
-
-def source(name: str) -> Path:
-    """File that a page is made of."""
-    return next(path for end in (".ipynb", ".md") if (path := ROOT / f"{name}{end}").is_file())
+PAGES = pages.names()
 
 
 def code_cells(name: str) -> list[str]:

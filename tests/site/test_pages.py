@@ -8,6 +8,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
+from tests.explore.browser import settle
 from tests.site.pages import PAGES
 
 pytestmark = pytest.mark.site
@@ -117,7 +118,7 @@ def test_shows_formulas_and_complains_about_nothing_with_the_network_off(visit, 
 def test_fits_a_phone(visit, site, page_name, width):
     visit.page.set_viewport_size({"width": width, "height": 800})
     visit.open(site / f"{page_name}.html")
-    visit.page.wait_for_timeout(150)
+    settle(visit.page)
     wide = visit.page.evaluate("document.documentElement.scrollWidth")
     assert wide <= width, f"the page is {wide} pixels wide on a screen of {width}"
 
@@ -131,6 +132,7 @@ def test_axe_finds_nothing_serious(visit, site, page_name, theme):
         visit.dark()
     for details in visit.page.locator("article details").all():
         details.evaluate("e => { e.open = true }")  # folded parts are read too
+    settle(visit.page)
     found = axe.run(visit.page, context="article").response["violations"]
     serious = [
         f"{v['id']} ({len(v['nodes'])} times): {v['nodes'][0]['target']} {v['nodes'][0]['failureSummary'][:200]}"
