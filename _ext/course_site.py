@@ -3,7 +3,7 @@
 * The execution cache knows a notebook's cells, not the package they import: its folder is named by a hash of
   ``rl_lab`` and ``runs``, so that a change there executes the notebooks again.
 * Figures are drawn for a page without a kernel (``RL_LAB_EXPLORE=static``) and share the site's one script.
-* Buttons that lead to the repository or to Colab appear only if the course has an address (``pyproject.toml``).
+* Buttons that lead to the repository or to Colab appear only if the course has an address (``course.toml``).
 """
 
 from __future__ import annotations
@@ -39,20 +39,31 @@ def set_cache(app, config) -> None:
 
 
 def set_address(app, config) -> None:
-    course = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["course"]
+    course = tomllib.loads((ROOT / "course.toml").read_text("utf-8"))
     if not course["repository"]:
         return
     options = config.html_theme_options
     options.update(
         repository_url=course["repository"],
-        repository_branch=course.get("branch", "main"),
+        repository_branch=course["branch"],
         use_repository_button=True,
     )
-    if urlsplit(course["repository"]).hostname == "github.com":  # Colab opens notebooks from nowhere else
-        options["launch_buttons"] = {
-            "colab_url": "https://colab.research.google.com",
-            "notebook_interface": "jupyterlab",
-        }
+    if urlsplit(course["repository"]).hostname != "github.com":  # Colab opens notebooks from nowhere else
+        return
+    options["launch_buttons"] = {
+        "colab_url": "https://colab.research.google.com",
+        "notebook_interface": "jupyterlab",
+    }
+
+    def notebooks_only(app, pagename, templatename, context, doctree):
+        # The theme gives a Markdown page with tabs or figures of its own a button too, and Colab opens no Markdown.
+        if not app.env.doc2path(pagename).endswith(".ipynb"):
+            context["header_buttons"] = [b for b in context.get("header_buttons", []) if not launches(b)]
+
+    def launches(button) -> bool:
+        return button.get("label") == "launch-buttons" or button.get("text") == "Colab"
+
+    app.connect("html-page-context", notebooks_only, priority=900)  # after the theme has added them
 
 
 # Scripts that Jupyter Book adds to every page and no page here uses; two copies of Thebe's also clash in the console.

@@ -170,27 +170,85 @@ def test_the_first_cell_of_every_notebook_carries_the_address():
     assert address.disagreeing() == []
 
 
-def test_setting_an_address_reaches_every_notebook_and_back(tmp_path, monkeypatch):
-    (tmp_path / "notebooks").mkdir()
-    for path in PATHS:
-        (tmp_path / "notebooks" / path.name).write_text(path.read_text("utf-8"), "utf-8")
-    (tmp_path / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text("utf-8"), "utf-8")
+@pytest.fixture
+def copy(tmp_path, monkeypatch) -> Path:
+    """A copy of what `make address` reads and writes."""
+    for name in ("course.toml", "requirements.txt", "requirements-model.txt"):
+        shutil.copy(ROOT / name, tmp_path)
+    shutil.copytree(ROOT / "notebooks", tmp_path / "notebooks", ignore=shutil.ignore_patterns(".*"))
     monkeypatch.setattr(address, "ROOT", tmp_path)
-    monkeypatch.setattr(address, "PYPROJECT", tmp_path / "pyproject.toml")
-    address.write("https://github.com/someone/fork.git")
-    assert address.course()[0] == "https://github.com/someone/fork"
+    return tmp_path
+
+
+def test_setting_an_address_reaches_every_notebook_and_back(copy, capsys):
+    before = {path.name: path.read_bytes() for path in (copy / "notebooks").glob("*.ipynb")}
+    address.main(["https://github.com/someone/fork.git"])
+    assert address.course() == ("https://github.com/someone/fork", "main")
     assert address.disagreeing() == []
-    for path in (tmp_path / "notebooks").glob("*.ipynb"):
-        assert 'git+https://github.com/someone/fork@main"' in "".join(
-            json.loads(path.read_text())["cells"][1]["source"]
-        )
-    with pytest.raises(SystemExit, match="https address"):
-        address.write("github.com/someone/fork")
-    before = address.course()[0]
-    address.write("")
-    assert before
+    for path in (copy / "notebooks").glob("*.ipynb"):
+        first = "".join(json.loads(path.read_text())["cells"][1]["source"])
+        assert 'git+https://github.com/someone/fork@main"' in first
+    address.main([])
+    assert address.course()[0] == "https://github.com/someone/fork", "without a URL it is shown, not erased"
+    assert capsys.readouterr().out.count("https://github.com/someone/fork") == 2
+    address.main(["none"])
     assert address.course()[0] == ""
-    assert address.disagreeing() == []
+    if not address.course(ROOT)[0]:
+        assert {path.name: path.read_bytes() for path in (copy / "notebooks").glob("*.ipynb")} == before
+
+
+def test_make_address_changes_nothing_that_make_installs_from():
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    stamp = re.search(r"^\$\(STAMP\): (.*)$", makefile, re.M)[1]
+    assert "course.toml" not in stamp
+    assert "course" not in tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]
+
+
+@pytest.mark.parametrize(
+    ("url", "address_of"),
+    [
+        ("https://github.com/you/fork", "https://github.com/you/fork"),
+        (" https://www.GitHub.com/you/fork.git/ ", "https://github.com/you/fork"),
+        ("https://gitlab.com/group/sub/fork", "https://gitlab.com/group/sub/fork"),
+        ("https://git.sr.ht/~you/fork", "https://git.sr.ht/~you/fork"),
+        ("https://git.example.org:8443/you/my.fork", "https://git.example.org:8443/you/my.fork"),
+    ],
+)
+def test_the_address_of_a_repository_is_written_in_one_way(url, address_of):
+    assert address.clean(url) == address_of
+
+
+@pytest.mark.parametrize(
+    ("url", "says"),
+    [
+        ("https://gitlab.com/x/y/-/tree/main", "a page inside it.*try https://gitlab.com/x/y$"),
+        ("https://github.com/x/y/tree/main", "a page inside it.*try https://github.com/x/y$"),
+        ("https://github.com/x/y/blob/main/README.md", "a page inside it.*try https://github.com/x/y$"),
+        ("https://codeberg.org/x/y/src/branch/main", "a page inside it.*try https://codeberg.org/x/y$"),
+        ("https://github.com/x/y?tab=readme-ov-file", "try https://github.com/x/y$"),
+        ("https://github.com/x/y#readme", "try https://github.com/x/y$"),
+        ("git@github.com:x/y.git", "the ssh address.*try https://github.com/x/y$"),
+        ("ssh://git@github.com/x/y", "the ssh address.*try https://github.com/x/y$"),
+        ("http://github.com/x/y", "https address.*try https://github.com/x/y$"),
+        ("github.com/x/y", "https address"),
+        ("https://github.com/x", "https address"),
+        ("https://github.com/x/my fork", "https address"),
+        ("https://localhost/x/y", "https address"),
+        ("https://github.com:port/x/y", "https address"),
+        ("https://[::1/x/y", "https address"),
+        ('https://github.com/x/y"', "https address"),
+    ],
+)
+def test_what_is_no_address_of_a_repository_is_refused_with_a_sentence(copy, url, says):
+    with pytest.raises(SystemExit, match=says):
+        address.main([url])
+    assert address.course()[0] == address.course(ROOT)[0]
+
+
+def test_a_password_in_an_address_is_refused_and_not_repeated():
+    with pytest.raises(ValueError, match="user name or a token") as caught:
+        address.clean("https://me:secret@github.com/x/y")
+    assert "secret" not in str(caught.value)
 
 
 def test_every_dependency_is_pinned_and_jupyter_book_is_below_2():

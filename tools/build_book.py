@@ -28,6 +28,7 @@ INPUTS = (
     "_config.yml",
     "_toc.yml",
     "pyproject.toml",
+    "course.toml",
     "requirements.txt",
 )
 
