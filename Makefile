@@ -30,7 +30,7 @@ unit: $(STAMP)   ## the tests that need no site and no browser (under a minute)
 	$(RUN) -m pytest -n $(JOBS) --dist loadfile -m "not site and not browser and not notebook and not train"
 
 lab: $(STAMP)    ## open the notebooks in JupyterLab
-	$(BIN)/jupyter lab --notebook-dir=notebooks
+	$(RUN) tools/lab.py
 
 serve: book      ## build the site and serve it on http://localhost:8000
 	$(RUN) -m http.server --directory _build/html 8000

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import tomllib
 from pathlib import Path
@@ -56,14 +57,17 @@ def set_address(app, config) -> None:
     }
 
     def notebooks_only(app, pagename, templatename, context, doctree):
-        # The theme gives a Markdown page with tabs or figures of its own a button too, and Colab opens no Markdown.
+        # The theme gives a Markdown page with figures of its own the button too, and Colab opens no Markdown.
         if not app.env.doc2path(pagename).endswith(".ipynb"):
-            context["header_buttons"] = [b for b in context.get("header_buttons", []) if not launches(b)]
-
-    def launches(button) -> bool:
-        return button.get("label") == "launch-buttons" or button.get("text") == "Colab"
+            buttons = context.get("header_buttons", [])
+            context["header_buttons"] = [b for b in buttons if b.get("label") != "launch-buttons"]
 
     app.connect("html-page-context", notebooks_only, priority=900)  # after the theme has added them
+
+
+def drop_anchors(app, docname, source) -> None:
+    """Leave out what JupyterLab needs to find a heading by its link; Sphinx gives each heading that id itself."""
+    source[0] = re.sub(r'^<a id="[\w-]+"></a>\n', "", source[0], flags=re.M)
 
 
 # Scripts that Jupyter Book adds to every page and no page here uses; two copies of Thebe's also clash in the console.
@@ -93,6 +97,7 @@ def setup(app):
     os.environ.setdefault("RL_LAB_EXPLORE_ASSETS", "site")
     app.connect("config-inited", set_cache)
     app.connect("config-inited", set_address)
+    app.connect("source-read", drop_anchors)
     app.connect("html-page-context", lighten_pages, priority=900)  # after the extensions that add them
     app.connect("html-page-context", mend_lists)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
