@@ -149,6 +149,7 @@ def test_a_saved_notebook_shows_its_figure_once_with_and_without_its_kernel(lab,
     file = lab.folder / "notebooks" / "figure.ipynb"
     nbformat.write(notebook, file)
     visit(lab, page, "figure.ipynb")
+    page.locator('.jp-Notebook-ExecutionIndicator[data-status="idle"]').wait_for()
     page.locator(".jp-Notebook .jp-CodeCell").click()
     page.keyboard.press("Shift+Enter")
 
@@ -159,8 +160,11 @@ def test_a_saved_notebook_shows_its_figure_once_with_and_without_its_kernel(lab,
     page.keyboard.press("ArrowRight")
     page.locator(".widget-vbox dd", has_text="80").wait_for()
     page.keyboard.press("Control+s")
-    page.wait_for_function("() => !document.querySelector('.jp-mod-dirty')")
-    assert "text/html" in nbformat.read(file, as_version=4).cells[0].outputs[0].data
+    for _ in range(300):
+        if saved := nbformat.read(file, as_version=4).cells[0].get("outputs"):
+            break
+        page.wait_for_timeout(100)
+    assert "text/html" in saved[0].data
 
     for session in lab.ask("/api/sessions"):
         lab.ask(f"/api/sessions/{session['id']}", "DELETE")
