@@ -150,8 +150,12 @@ def test_a_saved_notebook_shows_its_figure_once_with_and_without_its_kernel(lab,
     nbformat.write(notebook, file)
     visit(lab, page, "figure.ipynb")
     page.locator('.jp-Notebook-ExecutionIndicator[data-status="idle"]').wait_for()
-    page.locator(".jp-Notebook .jp-CodeCell").click()
-    page.keyboard.press("Shift+Enter")
+    run = page.locator(".jp-Notebook .cm-content").first
+    for _ in range(20):  # while it opens, JupyterLab moves the focus, and a key pressed then is lost
+        run.press("Shift+Enter")
+        page.wait_for_timeout(500)
+        if page.locator(".jp-InputPrompt", has_text=re.compile(r"\[[*\d]+\]")).count():
+            break
 
     live, twin = page.locator(".widget-vbox .xp"), page.locator("[data-xp-twin]")
     live.wait_for()
