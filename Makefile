@@ -32,7 +32,7 @@ ground:          ## the tests that need neither torch nor the site, on another P
 	$(GROUND)/bin/python -m pytest -n $(JOBS) --dist loadfile -m "not site and not browser and not train"
 
 lab: $(STAMP)    ## open the notebooks in JupyterLab
-	$(BIN)/jupyter lab --notebook-dir=notebooks
+	$(RUN) tools/lab.py
 
 serve: book      ## build the site and serve it on http://localhost:8000
 	$(RUN) -m http.server --directory _build/html 8000

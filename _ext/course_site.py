@@ -3,7 +3,7 @@
 * The pages of ``_toc.yml`` are the book; no other file is looked at.
 * Pages that `tools.execute` holds to be up to date are offered to MyST-NB as its cache.
 * Figures are drawn for a page without a kernel (``RL_LAB_EXPLORE=static``) and share the site's one script.
-* Buttons that lead to the repository or to Colab appear only if the course has an address (``pyproject.toml``).
+* Buttons that lead to the repository or to Colab appear only if the course has an address (``course.toml``).
 """
 
 from __future__ import annotations
@@ -46,20 +46,34 @@ def set_cache(app, config) -> None:
 
 
 def set_address(app, config) -> None:
-    course = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["course"]
+    course = tomllib.loads((ROOT / "course.toml").read_text("utf-8"))
     if not course["repository"]:
         return
     options = config.html_theme_options
     options.update(
         repository_url=course["repository"],
-        repository_branch=course.get("branch", "main"),
+        repository_branch=course["branch"],
         use_repository_button=True,
     )
-    if urlsplit(course["repository"]).hostname == "github.com":  # Colab opens notebooks from nowhere else
-        options["launch_buttons"] = {
-            "colab_url": "https://colab.research.google.com",
-            "notebook_interface": "jupyterlab",
-        }
+    if urlsplit(course["repository"]).hostname != "github.com":  # Colab opens notebooks from nowhere else
+        return
+    options["launch_buttons"] = {
+        "colab_url": "https://colab.research.google.com",
+        "notebook_interface": "jupyterlab",
+    }
+
+    def notebooks_only(app, pagename, templatename, context, doctree):
+        # The theme gives a Markdown page with figures of its own the button too, and Colab opens no Markdown.
+        if not app.env.doc2path(pagename).endswith(".ipynb"):
+            buttons = context.get("header_buttons", [])
+            context["header_buttons"] = [b for b in buttons if b.get("label") != "launch-buttons"]
+
+    app.connect("html-page-context", notebooks_only, priority=900)  # after the theme has added them
+
+
+def drop_anchors(app, docname, source) -> None:
+    """Leave out what JupyterLab needs to find a heading by its link; Sphinx gives each heading that id itself."""
+    source[0] = re.sub(r'^<a id="[\w-]+"></a>\n', "", source[0], flags=re.M)
 
 
 # Scripts that Jupyter Book adds to every page and no page here uses; two copies of Thebe's also clash in the console.
@@ -90,6 +104,7 @@ def setup(app):
     app.connect("config-inited", choose_pages)
     app.connect("config-inited", set_cache)
     app.connect("config-inited", set_address)
+    app.connect("source-read", drop_anchors)
     app.connect("html-page-context", lighten_pages, priority=900)  # after the extensions that add them
     app.connect("html-page-context", mend_lists)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -103,14 +103,6 @@ def test_bf16_is_said_to_be_supported_where_it_is_emulated():
     assert inspect.signature(torch.cuda.is_bf16_supported).parameters["including_emulation"].default is True
 
 
-def test_the_install_line_for_colab_asks_for_what_the_package_needs(text):
-    from rl_lab.train._need import _VERSIONS
-
-    line = next(line for line in text.splitlines() if line.startswith("%pip install"))
-    wanted = {_VERSIONS[name] for name in ("trl", "peft", "transformers", "datasets", "accelerate", "gguf")}
-    assert set(line.removeprefix("%pip install ").split()) == wanted
-
-
 def test_settings_named_in_the_remedies_exist(text):
     trl = pytest.importorskip("trl")
     header, *rows = next(t for t in tables(text) if "remedy" in t[0])

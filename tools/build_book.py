@@ -33,6 +33,7 @@ INPUTS = (
     "_config.yml",
     "_toc.yml",
     "pyproject.toml",
+    "course.toml",
     "requirements.txt",
 )
 

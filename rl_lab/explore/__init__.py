@@ -6,10 +6,10 @@ they are a few kilobytes of script without any dependency, which work from ``fil
 
 Standard library only; ipywidgets and IPython are used where they are.
 
-The environment variable ``RL_LAB_EXPLORE`` chooses: ``live``, ``static`` or ``both`` (the default: a notebook front
-end takes the widget, a page takes the HTML). Set it to ``static`` before exporting a notebook to HTML. With
-``RL_LAB_EXPLORE_ASSETS=site`` a figure holds its data only, and the page loads ``assets/explore.js`` and
-``assets/explore.css`` once for all figures.
+The environment variable ``RL_LAB_EXPLORE`` chooses: ``live``, ``static`` or ``both`` (the default: the page's figure,
+which a living widget hides, so that a notebook that was saved and is opened again shows a figure too). Set it to
+``static`` before exporting a notebook to HTML. With ``RL_LAB_EXPLORE_ASSETS=site`` a figure holds its data only, and
+the page loads ``assets/explore.js`` and ``assets/explore.css`` once for all figures.
 """
 
 from ._explore import explore, figure_html

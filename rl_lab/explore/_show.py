@@ -9,6 +9,10 @@ from typing import Any
 
 MODES = ("live", "static", "both")
 WIDGET = "application/vnd.jupyter.widget-view+json"
+# A notebook that is opened again has no widget for its figures, and JupyterLab writes "Error displaying widget: model
+# not found", whatever else the same output holds. So the page's figure is an output of its own: the living widget hides
+# it, and it hides a widget's output that stayed empty.
+ALONE = ".jp-OutputArea-child:has([data-xp-twin])+.jp-OutputArea-child:not(:has(.widget-vbox)){display:none!important}"
 
 
 def mode() -> str:
@@ -34,7 +38,7 @@ def site_assets() -> bool:
 
 
 def show(text: str, html: Callable[[bool], str], widget: Callable[[], Any]) -> None:
-    """Display a figure as one bundle of the kinds that the present mode asks for.
+    """Display a figure in the kinds that the present mode asks for: a widget, a page, or one above the other.
 
     Parameters
     ----------
@@ -49,13 +53,28 @@ def show(text: str, html: Callable[[bool], str], widget: Callable[[], Any]) -> N
     if display is None:
         print(text)
         return
-    bundle: dict[str, Any] = {"text/plain": text}
     live = _widget(widget) if mode() != "static" else None
-    if live is not None:
-        bundle[WIDGET] = {"version_major": 2, "version_minor": 0, "model_id": live.model_id}
-    if live is None or mode() != "live":
-        bundle["text/html"] = html(site_assets())
-    display(bundle, raw=True)
+    if live is not None and mode() == "live":
+        display({"text/plain": text, WIDGET: _view(live)}, raw=True)
+    elif live is None:
+        display({"text/plain": text, "text/html": html(site_assets())}, raw=True)
+    else:
+        _hide_twin(live)
+        twin = f'<div data-xp-twin="{live.model_id}">{html(site_assets())}</div><style>{ALONE}</style>'
+        display({"text/plain": text, "text/html": twin}, raw=True)
+        display({"text/plain": "", WIDGET: _view(live)}, raw=True)
+
+
+def _view(live: Any) -> dict[str, Any]:
+    return {"version_major": 2, "version_minor": 0, "model_id": live.model_id}
+
+
+def _hide_twin(live: Any) -> None:
+    """Let the widget hide the page's figure above it, for as long as it is there itself."""
+    import ipywidgets as w
+
+    rule = f'<style>[data-xp-twin="{live.model_id}"]{{display:none}}</style>'
+    live.children = (*live.children, w.HTML(rule, layout={"display": "none"}))
 
 
 def _display() -> Callable[..., Any] | None:

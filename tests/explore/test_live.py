@@ -140,11 +140,21 @@ def test_a_live_trajectory_steps_forth_and_back():
     ],
     ids=["explore", "replay", "trajectory"],
 )
-def test_one_bundle_serves_widget_page_and_text(shown, display):
+def test_the_page_and_the_widget_are_two_outputs_of_which_the_page_comes_first(shown, display):
     display()
-    assert len(shown) == 1
-    assert set(shown[0]) == {"text/plain", "text/html", _show.WIDGET}
-    assert shown[0][_show.WIDGET]["model_id"]
+    assert [set(bundle) for bundle in shown] == [{"text/plain", "text/html"}, {"text/plain", _show.WIDGET}]
+    page, live = shown
+    assert page["text/html"].count(f'data-xp-twin="{live[_show.WIDGET]["model_id"]}"') == 1
+    assert live["text/plain"] == "", "the words stand in the first output already"
+
+
+def test_the_widget_hides_its_own_twin_and_no_other():
+    boxes = [_widget.live_widget(figures.figure(figures.still)) for _ in range(2)]
+    for box in boxes:
+        _show._hide_twin(box)
+    rules = [[w.value for w in leaves(b) if "xp-twin" in str(getattr(w, "value", ""))] for b in boxes]
+    assert rules == [[f'<style>[data-xp-twin="{b.model_id}"]{{display:none}}</style>'] for b in boxes]
+    assert boxes[0].model_id != boxes[1].model_id
 
 
 def test_static_mode_makes_no_widget_and_live_mode_no_page(shown, monkeypatch):
