@@ -32,6 +32,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from rl_lab._context import is_denied, is_part, is_taken_back
 from rl_lab._numerals import MAX_DIGITS, Token, canonical, parse_number, plain, same_number, tokens
 from rl_lab._patterns import LazyPattern
 from rl_lab._single_value import read_value
@@ -112,6 +113,9 @@ _LINE_START = LazyPattern(r"(?:^|\n)[\s>#*_\-0-9.)(]{0,12}$")
 _DIGIT = LazyPattern(r"[0-9¼½¾⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞]")
 _WORD = LazyPattern(r"\w")
 _BULLET = LazyPattern(r"[\s>*#]{0,12}(?:[-+•*]\s+|\d{1,2}[.)]\s+(?=[^\n]*\d))?")
+_LIST_NUMBER = LazyPattern(  # "1) 42", "**1.** 42"; but "18. 2 checks" is an answer and a comment
+    r"[\s*_]{0,6}(?:(?:\d{1,2}\)|\[\d{1,2}\])[*_]{0,3}\s+(?=[^\n]*\d)|1\.[*_]{0,3}\s+(?=[*_$€£¥\\-]{0,4}[0-9]))"
+)
 _BRACE = LazyPattern(r"[{}]")
 _TAG_END = LazyPattern(rf"[<\[]/{_TAG}", re.IGNORECASE)
 _LEADS_ON = LazyPattern(
@@ -229,12 +233,18 @@ def _region(text: str, match: re.Match[str]) -> tuple[int, int]:
     """Give the span that belongs to a marker: what a box or tag holds, the rest of its line, or the next with text."""
     start = match.end()
     if match.lastgroup == "boxed":
-        return start, _box_end(text, start)
+        end = _box_end(text, start)
+        return start, end if match[0].endswith("{") else min(end, _line_end(text, start))
     closed = _TAG_END.search(text, start, start + MAX_LINE) if match.lastgroup == "tag" else None
     if closed:
         return start, closed.start()
     if match[0][-1] in "rsRS" and text.startswith("(", start):  # final_answer(72), as an agent's tool call
         return start + 1, _line_end(text, start, ")")
+    listed = _LIST_NUMBER.match(text, start)
+    if (
+        listed and text.count("(", text.rfind("\n", 0, start) + 1, start) == 0
+    ):  # "(Final Answer: 5) in 2 steps"
+        start = listed.end()
     end = _line_end(text, start)
     while (
         not _WORD.search(text, start, end)
@@ -283,7 +293,10 @@ def _last_number(text: str, window: int = 2000) -> tuple[Token | None, str]:
                 start = match.end()
         # A number may reach beyond its window, so each window is read a little further than it counts.
         found = [t for t in tokens(text, start, min(len(text), end + MAX_DIGITS), floor=0) if t.start < end]
-        if found:
-            return found[-1], "last_number"
+        for token in reversed(found):
+            if not is_denied(text, token.start):
+                line = text.rfind("\n", 0, token.start) + 1
+                part = is_part(text, token.start, token.end, line) or is_taken_back(text, token.end)
+                return None if part else token, "last_number"
         end = start
     return None, "last_number"
