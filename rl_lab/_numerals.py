@@ -77,9 +77,9 @@ NUMBER = LazyPattern(
     | (?P<european>{_EUROPEAN})
     | (?P<opaque>\\[dt]?frac|\\sqrt|√  # not of whole numbers, so still to be worked out
         |[0-9]{{1,2}}(?:,[0-9]{{2}})+,[0-9]{{3}}(?!,?[0-9]))  # 1,00,000: an Indian lakh or a list, who knows
-    | (?P<once>{_INT}\.[0-9]*+)(?:\((?P<period>[0-9]{{1,30}})\)  # 0.1(6), 0.1\overline{{6}}
+    | (?=[0-9][0-9,\ ]*+\.[0-9]*+(?:[(…\ \\]|\.\.\.))(?:(?P<once>{_INT}\.[0-9]*+)(?:\((?P<period>[0-9]{{1,30}})\)  # 0.1(6), 0.1\overline{{6}}
         |\s?\\(?:overline|bar|dot)\s?(?:\{{\s?(?P<barred>[0-9]{{1,30}})\s?\}}|(?P<barred1>[0-9])))
-    | (?P<endless>{_INT}\.[0-9]++)(?:\.{{3}}|…)
+    | (?P<endless>{_INT}\.[0-9]++)(?:\.{{3}}|…))
     | (?P<dec>{_INT}(?:\.[0-9]++)?|\.[0-9]++)(?:{_SCIENTIFIC}|\s?(?P<vulgar>[{_VULGAR}]))?
     | (?P<alone>[{_VULGAR}])
     )""",
@@ -87,7 +87,7 @@ NUMBER = LazyPattern(
 )
 # What makes a token more than a number: a power, a date, a ratio, a version, a multiple of π, a name (0x1F, 3x4, 5h30).
 _CONTINUES = LazyPattern(
-    r"\s?(?:\^\s?\{?\s?(?!(?:th|st|nd|rd|\\?circ|o)\b)[-+]?[0-9a-z(]|\*\*\s?[0-9])|[\u00b2\u00b3\u00b9\u2070-\u2079]"
+    r"\s?(?:\^\s?\{?\s?(?!(?:th|st|nd|rd|\\?circ|o)\b)[-+]?[0-9a-z(.]|\*\*\s?[0-9])|[\u00b2\u00b3\u00b9\u2070-\u2079]"
     r"|[\u0305\u0307]|[/:.][0-9]|\s?(?:\\[dt]?frac|\\sqrt|√|\\?pi\b|π)|(?!(?:[cdkm]?m|ft|in|yd)[23]\b)[A-Za-z]{1,3}[0-9]"
 )
 _SIGN = LazyPattern(

@@ -20,8 +20,8 @@ from rl_lab._patterns import LazyPattern
 _NAME = r"(?!(?:check|proof|note|because|since|which|so|explanation|reason|steps?|work|verif)[a-z]{0,6}\b)"
 _NAME += r"[^\W\d_][^\W\d]{0,20}(?:\s[^\W\d]{1,20}){0,2}"
 _SENTENCE_END = LazyPattern(
-    r"[.。](?=\s|$)|,?\s(?:because|since|where|see)\b"
-    rf"|[;!?](?!\s{{0,3}}(?:(?:or|and)\s)?(?:{_NAME}\s?[:=]\s?)?[$€£¥]?[-+]?[0-9]|\s?=)",
+    r"[.。](?=\s|$)(?!\s(?:to|by|x|×|-)\s)|,?\s(?:because|since|where|see)\b"
+    rf"|[;!?](?!\s{{0,3}}(?:(?:or|and)\s)?(?:{_NAME}\s?[:=-]\s?)?[$€£¥]?[-+]?[0-9]|\s?=)",
     re.IGNORECASE,
 )
 _PARENTHESES = LazyPattern(r"(?<![0-9.])\([^()]*\)")  # 0.(3) is one number
@@ -41,15 +41,22 @@ _JOIN = LazyPattern(  # between two numbers: only signs, an operator, or a unit 
     re.IGNORECASE,
 )
 _NAMED = LazyPattern(  # ... and between the values of two names
-    r"\sfor\s[^\W\d]{1,20};\s?(?:and\s)?[$€£¥]?"
-    rf"|[^0-9\n.:=]{{0,30}}?(?:[,;|/、，]|\b(?:and|but|while)\b|和)\s?(?:and\s)?(?:the\s)?(?:{_NAME}\s?[:：]|{_NAME}\s-\s"
+    r"\sfor\s[^\W\d]{1,20};\s?(?:and\s)?[$€£¥]?|\s(?-i:[A-Z])[^\W\d]{0,15}\s?:\s?[$€£¥]?"
+    rf"|\)\s?[,;&]?\s?(?:and\s)?{_NAME}\s?\(\s?[$€£¥]?"
+    rf"|[^0-9\n.:=]{{0,30}}?(?:[,;|/、，]|\b(?:and|but|while)\b|和)\s?(?:and\s)?(?:the\s)?(?:[*_]{{0,3}}{_NAME}[*_]{{0,3}}\s?[:：]|then\s|{_NAME}\s-\s"
     r"|(?!(?:s?he|it|they|which|that|who|there|this|we|you|i)\b)[^\W\d]{1,20}\s(?:has|have|had|gets?|got|is|was|needs?"
     r"|pays?|paid|sells?|sold|earns?|owes?|receives?|makes?|made)\s|(?-i:[A-Z])[^\W\d]{1,15}\s)[\s$€£¥*_]{0,4}",
     re.IGNORECASE,
 )
+_NAMED_LINE = LazyPattern(
+    rf"[ \t>*•_-]{{0,8}}(?P<name>{_NAME})[*_]{{0,3}}\s?[:=][\s*_]{{0,4}}(?P<value>[$€£¥]?-?[0-9][^\n:=]{{0,60}})",
+    re.IGNORECASE,
+)
+_WHOLE = LazyPattern(r"total|sum|answer|result|altogether|all", re.IGNORECASE)
 _SIBLING = LazyPattern(r'[^0-9\n{}:]{0,30},\s?"[^"\n0-9]{1,30}"\s?:\s?')  # two values of one JSON object
 _NEXT_NAME = LazyPattern(  # behind "x = 42": a second name, but not a conclusion
-    rf"[^0-9\n.:=]{{0,30}}?(?:[,;|]|\band\b)[\s{{}}*_$]{{0,6}}(?!(?:so|thus|hence|then|therefore|giving|total|sum|altogether|all|answer|result)\b)"
+    r"(?:[^0-9\n.:=]{0,30}?(?:[,;|，、和]|\band\b)[\s{}*_$]{0,6}|\s?[^\W\d]{0,12}\s(?=(?-i:[A-Z])))"
+    r"(?!(?:so|we|i|you|it|this|which|thus|hence|then|therefore|giving|total|sum|altogether|all|answer|result)\b)"
     rf"{_NAME}[\s*_]{{0,4}}",
     re.IGNORECASE,
 )
@@ -86,8 +93,9 @@ def read_value(text: str, start: int, end: int) -> Token | None:
     stop = _SENTENCE_END.search(text, first.end, end)
     end = stop.start() if stop else end
     chosen = None
-    for a, b in pairwise([start] + [m.start() for m in _OR.finditer(text, start, end)] + [end]):
-        if next(_numbers(text, a, b), None) is None:
+    splits = [m.start() for m in _OR.finditer(text, start, end)]
+    for a, b in pairwise([start, *splits, end]):
+        if splits and next(_numbers(text, a, b), None) is None:
             continue
         token = _single(text, a, b)
         if token is None or token.value is None or (chosen and token.value != chosen.value):
@@ -95,6 +103,16 @@ def read_value(text: str, start: int, end: int) -> Token | None:
         chosen = chosen or token
     # What is taken back behind the box or the sentence was still the answer's number.
     return None if chosen and is_taken_back(text, chosen.end) else chosen
+
+
+def lists_names(text: str, start: int, end: int) -> bool:
+    """Tell whether a line and the next one give two values by their names: "Ann: 42" and, below it, "Bob: 43"."""
+    first = _NAMED_LINE.fullmatch(text, start, end)
+    second = first and _NAMED_LINE.match(text, end + 1)
+    if not second or _WHOLE.search(first["name"]):
+        return False
+    a, b = (next(tokens(text, *line.span("value")), None) for line in (first, second))
+    return bool(a and b and a.value != b.value)
 
 
 def _numbers(text: str, start: int = 0, end: int | None = None) -> Iterator[Token]:
