@@ -170,7 +170,7 @@ _TAKEN_BACK = LazyPattern(
     rf"""[\s)\]}}*_`$"'%]{{0,8}}(?:(?!no\b|is\b|was\b)[^\W\d]{{1,15}}+\s?){{0,3}}?(?:
       \s?[(\[]?\s?(?:❌|✗|{_FALSE}(?!\s[^\W\d]))                                  # but: 4 incorrect answers
     | \s?(?:is|was|are|seems|looks)\s(?:the\s|a\s)?{_FALSE}
-    | \s?(?:cannot|can['’]?t|could\snot|could(?=n)n['’]t)\sbe\s(?:right|correct|true)\b
+    | \s?(?:cannot|can['’]?t|could\s?n[o'’]t)\sbe\s(?:right|correct|true)\b
     | \s?(?:is|was)n['’]t\s(?:right|correct|true|the\sanswer)\b
     | \s?was\s(?:my|the)\s(?:first|initial|old|earlier|previous)\b
     | [\s,，.。;:?!…—-]{{1,6}}(?:

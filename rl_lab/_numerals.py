@@ -77,7 +77,8 @@ NUMBER = LazyPattern(
     | (?P<european>{_EUROPEAN})
     | (?P<opaque>\\[dt]?frac|\\sqrt|√  # not of whole numbers, so still to be worked out
         |[0-9]{{1,2}}(?:,[0-9]{{2}})+,[0-9]{{3}}(?!,?[0-9]))  # 1,00,000: an Indian lakh or a list, who knows
-    | (?=[0-9][0-9,\ ]*+\.[0-9]*+(?:[(…\ \\]|\.\.\.))(?:(?P<once>{_INT}\.[0-9]*+)(?:\((?P<period>[0-9]{{1,30}})\)  # 0.1(6), 0.1\overline{{6}}
+    | (?=[0-9][0-9,\ ]*+\.[0-9]*+(?:[(…\ \\]|\.\.\.))(?:  # 0.1(6), 0.1\overline{{6}}, 0.1666...
+        (?P<once>{_INT}\.[0-9]*+)(?:\((?P<period>[0-9]{{1,30}})\)
         |\s?\\(?:overline|bar|dot)\s?(?:\{{\s?(?P<barred>[0-9]{{1,30}})\s?\}}|(?P<barred1>[0-9])))
     | (?P<endless>{_INT}\.[0-9]++)(?:\.{{3}}|…))
     | (?P<dec>{_INT}(?:\.[0-9]++)?|\.[0-9]++)(?:{_SCIENTIFIC}|\s?(?P<vulgar>[{_VULGAR}]))?
@@ -150,15 +151,18 @@ def _token(text: str, match: re.Match[str], floor: int) -> Token:
     sign = _SIGN.search(look)
     if sign and _is_sign(sign):
         begin -= len(look) - sign.start("sign")
-        if value is not None:
-            value = (
-                None
-                if sign["sign"] in _BOTH_SIGNS or (sign["before"] or " ") in "-+±"
-                else value
-                if sign["sign"] == "+"
-                else value.copy_negate()
-            )
+        if sign["sign"] in _BOTH_SIGNS or _is_doubled(look, sign):
+            value = None
+        elif value is not None and sign["sign"] != "+":
+            value = value.copy_negate()
     return Token(value, begin, end)
+
+
+def _is_doubled(look: str, sign: re.Match[str]) -> bool:
+    """Tell --8 and -(-8) from 74 - (-8), where the first sign subtracts."""
+    if (sign["before"] or " ") not in "-+±":
+        return False
+    return not look[: sign.start("before")].rstrip()[-1:].isdigit()
 
 
 def _is_sign(match: re.Match[str]) -> bool:
