@@ -81,11 +81,14 @@ def test_an_episode_stays_within_its_limit_and_knows_who_wrote_what(warm, rows):
             assert text.count("<tool_response>") == sum(m["role"] == "tool" for m in episode.messages)
 
 
-def test_turns_are_limited(warm, rows):
-    torch.manual_seed(0)
-    episodes = play(warm, rows, make_environment(), max_turns=1)
-    assert any(e.world.calls for e in episodes)
-    assert max(sum(m["role"] == "assistant" for m in e.messages) for e in episodes) == 1
+def test_turns_are_limited_and_a_call_in_the_last_one_is_not_answered(warm, rows):
+    for limit in (1, 2):
+        torch.manual_seed(0)
+        episodes = play(warm, rows, make_environment(), max_turns=limit)
+        turns = [[m["role"] for m in e.messages] for e in episodes]
+        assert max(roles.count("assistant") for roles in turns) == limit
+        assert any("tool_calls" in e.messages[-1] for e in episodes)
+        assert max(e.world.calls for e in episodes) == limit - 1
 
 
 def test_an_unknown_tool_and_a_broken_argument_are_news_for_the_model(rows):
