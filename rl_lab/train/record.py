@@ -40,8 +40,8 @@ __all__ = [
 
 PACKAGES = ("torch", "transformers", "trl", "peft", "accelerate", "datasets", "tokenizers")
 _RESULT = (
-    "accuracy", "interval", "n", "correct", "format_rate", "tool_rate", "calls", "tool_errors", "retry_rate",
-    "mean_length", "mean_reward", "seconds",
+    "accuracy", "interval", "n", "problems", "correct", "format_rate", "tool_rate", "calls", "tool_errors",
+    "retry_rate", "mean_length", "mean_reward", "seconds",
 )  # fmt: skip
 _SECRET = re.compile(r"token|secret|password|api_?key", re.IGNORECASE)
 _SECRET_VALUE = re.compile(r"\bhf_[A-Za-z0-9]{8,}")
