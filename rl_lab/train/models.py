@@ -19,7 +19,7 @@ from typing import Any
 from rl_lab.train._chat import START, use_chat_template
 from rl_lab.train._need import need
 from rl_lab.train._quiet import quiet
-from rl_lab.train.policy import Policy
+from rl_lab.train.policy import OWN_BASE, Policy
 from rl_lab.train.precision import pick_device, pick_precision, weights_dtype
 from rl_lab.train.smollm2 import smollm2_folder
 from rl_lab.train.tool_checks import PreflightError, check_template
@@ -82,10 +82,12 @@ def load_model(
     source, base, told = _locate(name, say)
     dtype = need("torch").float32 if full_tuning or told == "tiny" else weights_dtype(chosen, where)
     tokenizer, model = _load(base or source, source, dtype, told)
+    if base and Path(base).name == OWN_BASE:
+        model.config._name_or_path = ""  # so that it is saved with the adapter again
+    give_pad_token(tokenizer, model)  # before the adapter: it may hold the embeddings that this made room in
     if base:
         with quiet():
             model = need("peft").PeftModel.from_pretrained(model, source, is_trainable=True)
-    give_pad_token(tokenizer, model)
     if told == "smollm2" and not own_template:
         use_chat_template(tokenizer)
     if tools:
@@ -118,11 +120,18 @@ def _locate(name: str, say: Any) -> tuple[str, str | None, str]:
     told = json.loads(noted.read_text(encoding="utf-8"))["name"] if noted.is_file() else folder.name
     if not (folder / "adapter_config.json").is_file():
         return str(folder), None, told
-    base = told if told in ("smollm2",) else None
+    if (folder / OWN_BASE).is_dir():
+        return str(folder), str(folder / OWN_BASE), told
+    base = "smollm2" if told == "smollm2" else None
     if base is None:
         base = json.loads((folder / "adapter_config.json").read_text(encoding="utf-8"))[
             "base_model_name_or_path"
         ]
+    if not base:
+        raise ValueError(
+            f"the adapter in {folder} does not say which model it belongs to (base_model_name_or_path in "
+            "adapter_config.json); write the folder or hub name of its base there"
+        )
     return str(folder), _locate(base, say)[0], told
 
 
@@ -182,9 +191,12 @@ def give_pad_token(tokenizer: Any, model: Any) -> None:
         spare = next((token for token in _PADS if token in known and token != tokenizer.eos_token), None)
         if spare is None:
             tokenizer.add_special_tokens({"pad_token": "<|pad|>"})
-            model.resize_token_embeddings(len(tokenizer))
         else:
             tokenizer.pad_token = spare
+    if model.get_input_embeddings().num_embeddings < len(tokenizer):
+        # Also where the token was added earlier: the tokenizer was saved with it, the base was not.
+        with quiet():
+            model.resize_token_embeddings(len(tokenizer))
     model.config.pad_token_id = tokenizer.pad_token_id
     model.generation_config.pad_token_id = tokenizer.pad_token_id
 
