@@ -10,6 +10,7 @@ that mean nothing. Each has a learning rate of its own: GRPO with SFT's destroys
 
 from __future__ import annotations
 
+import math
 import tempfile
 import warnings
 from pathlib import Path
@@ -55,11 +56,20 @@ def check_learning_rate(rate: float, method: str, *, lora: bool, parameters: int
 
     Examples
     --------
+    >>> check_learning_rate(float("nan"), "grpo", lora=False)
+    Traceback (most recent call last):
+    ...
+    ValueError: learning_rate must be a finite number of at least 0, got nan; the default here is 1e-06
     >>> check_learning_rate(3e-6, "grpo", lora=False) is None
     True
     >>> check_learning_rate(5e-5, "grpo", lora=False)[:72]
     'learning_rate=5e-05 is above 1e-05, the most that is usual for GRPO with'
     """
+    if not 0 <= rate < math.inf:
+        raise ValueError(
+            f"learning_rate must be a finite number of at least 0, got {rate}; the default here is "
+            f"{LEARNING_RATES[method, 'lora' if lora else 'full']:g}"
+        )
     tuning = "lora" if lora else "full"
     limit = _TOO_HIGH[method, tuning]
     if parameters is not None and parameters < _SMALL_MODEL:

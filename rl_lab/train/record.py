@@ -191,7 +191,9 @@ def _message_text(message: Mapping[str, Any]) -> str:
 
 def _call_text(call: Mapping[str, Any]) -> str:
     arguments = call.get("arguments") or {}
-    shown = ", ".join(json.dumps(v, ensure_ascii=False) for v in arguments.values())
+    # What a model passes need not be an object; the call is shown as it was written.
+    values = arguments.values() if isinstance(arguments, Mapping) else [arguments]
+    shown = ", ".join(json.dumps(v, ensure_ascii=False) for v in values)
     return f"{call.get('name')}({shown})"
 
 
