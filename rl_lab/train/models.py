@@ -11,12 +11,14 @@ goes.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from pathlib import Path
 from typing import Any
 
 from rl_lab.train._chat import START, use_chat_template
+from rl_lab.train._hub import cache_if_unreachable
 from rl_lab.train._need import need
 from rl_lab.train._quiet import quiet
 from rl_lab.train.policy import OWN_BASE, Policy
@@ -138,7 +140,7 @@ def _locate(name: str, say: Any) -> tuple[str, str | None, str]:
 def _load(base: str, source: str, dtype: Any, told: str) -> tuple[Any, Any]:
     transformers = need("transformers")
     try:
-        with quiet():
+        with quiet(), contextlib.nullcontext() if Path(base).is_dir() else cache_if_unreachable():
             has_tokenizer = not Path(source).is_dir() or (Path(source) / "tokenizer_config.json").is_file()
             tokenizer = transformers.AutoTokenizer.from_pretrained(
                 source if has_tokenizer else base, padding_side="left"
@@ -164,7 +166,10 @@ https://huggingface.co/meta-llama/Llama-3.2-1B, then set the environment variabl
 Qwen/Qwen2.5-0.5B-Instruct, or 'smollm2', which needs no hub
     """
     text = f"{type(error).__name__}: {error} {error.__cause__ or ''}"
-    if re.search(r"gated|401|403|restricted|unauthorized|token", text, re.IGNORECASE) and "404" not in text:
+    if (
+        re.search(r"gated|\b40[13]\b|restricted|unauthorized|\btoken\b", text, re.IGNORECASE)
+        and "404" not in text
+    ):
         return OSError(
             f"{name} is gated or private on the hub: accept its licence at https://huggingface.co/{name}, then set the "
             "environment variable HF_TOKEN to a read token of yours (in the shell or in a .env file that git ignores, "
@@ -176,7 +181,7 @@ Qwen/Qwen2.5-0.5B-Instruct, or 'smollm2', which needs no hub
     )
     return OSError(
         f"{name} could not be loaded from the hub ({short[:200]}). Check the name at https://huggingface.co/{name} and "
-        "the network; without the hub, 'smollm2' and 'tiny' are at hand"
+        "the network; without the hub, pass a folder that holds the model, or 'smollm2' or 'tiny', which need none"
     )
 
 

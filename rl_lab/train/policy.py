@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rl_lab.train._hub import cache_if_unreachable
 from rl_lab.train._need import need
 
 __all__ = ["Policy"]
@@ -45,12 +46,14 @@ class Policy:
         """
         from rl_lab.train._quiet import quiet
 
-        folder = Path(folder)
-        with quiet():
+        folder, origin = Path(folder), self.model.config._name_or_path
+        # PEFT asks the hub for an adapter's base, to compare the vocabularies.
+        remote = self.has_adapter and origin and not Path(origin).is_dir()
+        with quiet(), cache_if_unreachable() if remote else contextlib.nullcontext():
             self.model.save_pretrained(folder)
             self.tokenizer.save_pretrained(folder)
             shutil.rmtree(folder / OWN_BASE, ignore_errors=True)  # of an earlier adapter
-            if self.has_adapter and not self.model.config._name_or_path:
+            if self.has_adapter and not origin:
                 copy.deepcopy(self.model).unload().save_pretrained(folder / OWN_BASE)
         (folder / "rl_lab.json").write_text(json.dumps({"name": self.name}), encoding="utf-8")
         return folder
