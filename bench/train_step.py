@@ -43,7 +43,7 @@ MINI_PARTS = (
         "PreTrainedTokenizerBase",
         "apply_chat_template",
     ),
-    ("read tool calls", "rl_lab.train.rollout", None, "find_calls"),
+    ("read tool calls", "rl_lab.train.rollout", None, "read_turn"),
     ("world and reward", "rl_lab.train.environment", None, "settle"),
 )
 

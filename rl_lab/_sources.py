@@ -78,6 +78,8 @@ def load(
         For an unknown source, split or mode, or a broken row (its file and line are named).
     ImportError
         For the hub without ``datasets``, with the install command.
+    OSError
+        If the hub cannot be reached and its cache holds no copy; names the ways out.
 
     Examples
     --------
@@ -137,7 +139,21 @@ def _from_hub(split: str, limit: int | None) -> list[tuple[str, Any]]:
         raise ImportError(
             f"loading {HUB_NAME} from the hub needs the package datasets: pip install datasets (or pass a folder)"
         ) from None
-    rows = load_dataset(HUB_NAME, "main", split=f"{split}[:{limit}]" if limit else split)
+    # Not at the top: it needs threads and sockets, which a browser's Python has not.
+    from rl_lab.train._hub import cache_if_unreachable
+
+    part = f"{split}[:{limit}]" if limit else split
+    try:
+        with cache_if_unreachable():
+            rows = load_dataset(HUB_NAME, "main", split=part)
+    except Exception as error:
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        # "from None": what the clients raise is a chain of their retries.
+        raise OSError(
+            f"{HUB_NAME} could not be loaded from the hub ({reason[:200]}); without it, pass a folder that holds "
+            f"{split}.jsonl as source, or name it in the environment variable RL_LAB_GSM8K, or pass 'bundled' for "
+            "generated problems of the same form"
+        ) from None
     return [(f"row {n}", dict(row)) for n, row in enumerate(rows)]
 
 

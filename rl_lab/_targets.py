@@ -74,6 +74,18 @@ def saved_parts(shape: ModelShape, modules_to_save: str | Iterable[str]) -> tupl
     return tuple(part for part in choices if part.name in wanted)
 
 
+def tied_parts(shape: ModelShape, parts: Iterable[Part]) -> list[Part]:
+    """Those of `parts` that are one matrix with another layer: token embedding and output layer of a tied model.
+
+    >>> from rl_lab._presets import find_model
+    >>> shape = find_model("GPT-2 small")
+    >>> [part.name for part in tied_parts(shape, adapted_parts(shape, ["wte", "wpe", "attn.c_attn", "lm_head"]))]
+    ['wte', 'lm_head']
+    """
+    ends = ("embedding", shape.vocab), ("head", shape.hidden)  # a position embedding is an embedding too
+    return [part for part in parts if shape.tied and (part.kind, part.d_in) in ends]
+
+
 def adapter_size(parts: Iterable[Part], r: int) -> int:
     """Count the numbers in A (r x d_in) and B (d_out x r) over all copies; a bias gets no adapter."""
     rank = whole_number("r", r)

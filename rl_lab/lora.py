@@ -23,7 +23,7 @@ from rl_lab._adapter import lora_forward, merge, scaling
 from rl_lab._memory import memory
 from rl_lab._models import ModelShape, Part, whole_number
 from rl_lab._presets import PRESETS, find_model, read_config
-from rl_lab._targets import TARGET_SETS, adapted_parts, adapter_size, saved_parts
+from rl_lab._targets import TARGET_SETS, adapted_parts, adapter_size, saved_parts, tied_parts
 
 __all__ = [
     "PRESETS",
@@ -171,7 +171,8 @@ def model_lora_params(
     Warns
     -----
     UserWarning
-        If `modules_to_save` copies whole matrices, or the rank saves nothing on some of the targets.
+        If `modules_to_save` copies whole matrices, the rank saves nothing on some of the targets, or a target is a
+        matrix that the model ties to another layer.
 
     Raises
     ------
@@ -196,6 +197,7 @@ def model_lora_params(
     sizes = {part.name: adapter_size([part], r) for part in adapted}
     sizes |= {part.name: part.size for part in saved}
     _warn_about_rank(shape, adapted, r)
+    _warn_about_ties(shape, adapted)
     _warn_about_copies(shape, saved, sum(sizes[part.name] for part in adapted))
     trainable = sum(sizes.values())
     return {
@@ -220,12 +222,23 @@ def _warn_about_rank(shape: ModelShape, adapted: list[Part], r: int) -> None:
         _warn_if_wasteful(what, part.d_out, part.d_in, r, stacklevel=4)
 
 
+def _warn_about_ties(shape: ModelShape, adapted: list[Part]) -> None:
+    if tied := tied_parts(shape, adapted):
+        names = " and ".join(part.name for part in tied)
+        message = (
+            f"targets holds {names}, but embedding and output layer of {shape.name} are one matrix: an adapter on one "
+            "of the two leaves the other as it was, and merging it unties them; TRL's trainers refuse one on lm_head. "
+            "Leave it out; 'all-linear' does"
+        )
+        warnings.warn(f"{message}.", UserWarning, stacklevel=3)
+
+
 def _warn_about_copies(shape: ModelShape, saved: tuple[Part, ...], low: int) -> None:
     if not saved:
         return
     copies = sum(part.size for part in saved)
     names = ", ".join(f"{part.name} {part.d_out}x{part.d_in}" for part in saved)
     message = f"modules_to_save copies {copies:,} parameters in full ({names}), beside {low:,} in the adapter"
-    if shape.tied and any(part.kind in ("embedding", "head") for part in saved):
+    if tied_parts(shape, saved):
         message += f"; {shape.name} ties its embedding to lm_head, and the copy unties them"
     warnings.warn(f"{message}. Leave it out unless tokens were added.", UserWarning, stacklevel=3)

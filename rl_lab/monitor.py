@@ -73,9 +73,12 @@ def _no_signal(steps: list[Mapping[str, Any]], patience: int) -> str:
     silent = _streak(steps, _groups_agree)
     if silent < patience:
         return ""
-    return (
-        f"no learning signal for {silent} steps: within each group all completions earned the same; "
-        "likely causes: " + "; ".join(f"({i}) {cause}" for i, cause in enumerate(_causes(steps[-silent:]), 1))
+    unscored = all(map(_unscored, steps[-silent:]))
+    seen = (
+        "no completion could be scored" if unscored else "within each group all completions earned the same"
+    )
+    return f"no learning signal for {silent} steps: {seen}; likely causes: " + "; ".join(
+        f"({i}) {cause}" for i, cause in enumerate(_causes(steps[-silent:]), 1)
     )
 
 
@@ -115,6 +118,8 @@ def _only_the_side_show(steps: list[Mapping[str, Any]], patience: int) -> str:
 
 
 def _groups_agree(entry: Mapping[str, Any]) -> bool:
+    if _unscored(entry):  # TRL logs a share of 0 silent groups then
+        return True
     share = _number(entry.get("frac_reward_zero_std"))
     if share is not None:
         return share >= 1
@@ -143,6 +148,14 @@ def _rewards(entry: Mapping[str, Any]) -> dict[str, float]:
             name = parts[1].removesuffix("_func").removesuffix("_reward").removeprefix("batch_")
             found["accuracy" if name in _SAME_AS_ACCURACY else name] = float(value)
     return found
+
+
+def _unscored(entry: Mapping[str, Any]) -> bool:
+    """Whether every mean reward of a step is NaN: each reward function returned None for each completion."""
+    means = [
+        v for k, v in entry.items() if str(k).split("/")[0] in ("reward", "rewards") and k[-4:] != "/std"
+    ]
+    return bool(means) and all(value != value for value in means)
 
 
 def _has_nan(entry: Mapping[str, Any]) -> bool:

@@ -581,6 +581,21 @@ def test_a_nan_that_counts_is_refused_and_one_that_is_masked_is_not_looked_at():
         aggregate([[1.0], [math.nan]])
 
 
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, None])
+@pytest.mark.parametrize("where", [0, 1, 2], ids=["logps", "old_logps", "ref_logps"])
+@pytest.mark.parametrize("level", ["token", "sequence"])
+def test_what_stands_at_a_masked_token_has_no_part_in_the_loss(bad, where, level):
+    def loss(filling):
+        tables = [[[-1.0, 0.0], [-2.0, -0.5]], [[-1.5, 0.0], [-1.0, -0.7]], [[-1.2, 0.0], [-1.8, -0.1]]]
+        tables[where][0][1] = filling
+        logps, old, ref = tables
+        kinds = {"ref_logps": ref, "beta": 0.1, "importance_sampling_level": level}
+        return grpo_loss(logps, old, [1.0, -1.0], [[1, 0], [1, 1]], **kinds)
+
+    assert loss(bad) == loss(-3.0)
+    assert math.isfinite(loss(bad))
+
+
 @pytest.mark.parametrize("beta", [-0.1, math.nan, math.inf])
 def test_a_negative_or_endless_leash_is_refused(beta):
     with pytest.raises(ValueError, match="beta must be finite and at least 0"):

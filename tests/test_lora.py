@@ -272,6 +272,35 @@ def test_embedding_and_output_layer_can_be_targets():
     assert model_lora_params("Llama-2-7B", ["lm_head"], r=8)["per_target"] == {"lm_head": 8 * (32_000 + 4096)}
 
 
+@pytest.mark.parametrize(
+    ("model", "targets", "named"),
+    [
+        ("Qwen2.5-0.5B", ["q", "lm_head"], "lm_head"),
+        ("SmolLM2-135M", ["embed_tokens"], "embed_tokens"),
+        ("SmolLM2-135M", ["lm_head", "embed_tokens", "v"], "embed_tokens and lm_head"),
+        ("GPT-2 small", ["wte"], "wte"),
+    ],
+)
+def test_a_tied_matrix_as_a_target_is_warned_about(model, targets, named):
+    with pytest.warns(
+        UserWarning, match=f"targets holds {named}, but embedding and output layer of {model} are one"
+    ):
+        model_lora_params(model, targets, r=8)
+
+
+@pytest.mark.parametrize(
+    ("model", "targets"),
+    [
+        ("Llama-2-7B", ["lm_head", "embed_tokens"]),
+        ("Qwen2.5-0.5B", "all-linear"),
+        ("GPT-2 small", ["wpe", "attn.c_attn"]),
+    ],
+)
+def test_a_target_that_is_not_tied_is_counted_without_a_word(model, targets, recwarn):
+    model_lora_params(model, targets, r=8)
+    assert not recwarn.list
+
+
 def test_gpt2_keeps_its_two_c_proj_apart():
     count = model_lora_params("GPT-2 small", ["c_proj"], r=8)["per_target"]
     assert count == {"attn.c_proj": 147_456, "mlp.c_proj": 368_640}

@@ -54,7 +54,7 @@ def test_other_log_entries_and_missing_numbers_are_passed_over():
     log[10:10] = [{"eval_loss": 1.0}, {"train_runtime": 12.0}]
     assert "20 steps" in diagnose(log)[0]
     assert diagnose([]) == []
-    assert diagnose([{"rewards/accuracy/mean": math.nan, "reward_std": math.nan}] * 30) == []
+    assert diagnose([{"reward_std": math.nan, "completions/clipped_ratio": math.nan}] * 30) == []
 
 
 def test_without_a_logged_spread_a_mean_at_the_end_of_the_range_tells_the_same():
@@ -66,6 +66,21 @@ def test_without_a_logged_spread_a_mean_at_the_end_of_the_range_tells_the_same()
 def test_a_nan_mean_points_at_the_labels():
     (text,) = diagnose([{"rewards/accuracy/mean": math.nan, "reward_std": 0.0}] * 20)
     assert "unreadable (a mean reward is NaN: every label of a batch was unusable)" in text
+
+
+def test_a_run_in_which_nothing_could_be_scored_is_not_silent():
+    """As TRL logs it when every reward is None; its share of silent groups is 0 then."""
+    entry = {
+        "rewards/accuracy/mean": math.nan,
+        "rewards/accuracy/std": math.nan,
+        "reward": math.nan,
+        "reward_std": math.nan,
+        "frac_reward_zero_std": 0.0,
+    }
+    (text,) = diagnose([entry] * 20)
+    assert text.startswith("no learning signal for 20 steps: no completion could be scored;")
+    assert "every label of a batch was unusable" in text
+    assert diagnose([entry | {"rewards/format/mean": 0.5, "reward": 0.5, "reward_std": 0.2}] * 20) == []
 
 
 def test_a_fine_that_acts_alone_is_named_too():

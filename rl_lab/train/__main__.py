@@ -9,10 +9,14 @@ r"""Train and evaluate from the command line.
                       --config configs/qwen_large_grpo.yaml
 
 ``key=value`` (or ``--key value``) overrides the file. ``--resume`` goes on from the last checkpoint in ``output_dir``.
+
+GRPO starts from the model of an SFT run (``start_config``). Where that is not there, a tiny one is trained first, in
+about a minute; for a real model the command to run first is named.
 """
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from collections.abc import Callable, Sequence
@@ -22,7 +26,7 @@ from typing import Any
 from rl_lab._record import closest
 from rl_lab.train import record
 from rl_lab.train._need import need
-from rl_lab.train.config import RunSettings, parse, split
+from rl_lab.train.config import RunSettings, parse, read_config, split
 from rl_lab.train.policy import Policy
 from rl_lab.train.tasks import Task, load_task
 
@@ -51,6 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def run_command(kind: str, settings: RunSettings, trainer: dict[str, Any], command: str) -> dict[str, Any]:
     """Load data and model, run the command, evaluate before and after, and write everything down."""
+    _make_start(kind, settings, trainer)
     if settings.threads:
         need("torch").set_num_threads(settings.threads)
     task = load_task(
@@ -80,6 +85,36 @@ def run_command(kind: str, settings: RunSettings, trainer: dict[str, Any], comma
     run["results"] |= {"before": record.plain_result(before), "after": record.plain_result(after)}
     run["settings"] |= {"task": task.name, "n_train": settings.n_train, "n_test": settings.n_test}
     return _keep(run, policy, settings, Path(trainer["output_dir"]), name)
+
+
+def _make_start(kind: str, settings: RunSettings, trainer: dict[str, Any]) -> None:
+    """See to it that the model to start from is there, if another run makes it: train it, or say how, at once."""
+    model = Path(settings.model_name_or_path)
+    if any((model / file).is_file() for file in ("config.json", "adapter_config.json")):
+        return
+    if kind == "evaluate" and _same(trainer.get("output_dir"), model):
+        raise ValueError(
+            f"no model in {model}, where this configuration's own training writes it; run that first: the same command "
+            "with grpo or sft in the place of evaluate, and without model="
+        )
+    if settings.start_config is None:
+        return
+    first, options = split(read_config(settings.start_config))
+    if not _same(options.get("output_dir"), model):
+        return  # another model was asked for; load_model knows whether it is there
+    needs = f", {first.takes}" if first.takes else ""
+    if first.model_name_or_path != "tiny" or int(os.environ.get("WORLD_SIZE", 1)) > 1:
+        raise ValueError(
+            f"no model in {model}: another run makes it{needs}; run this first: "
+            f"python -m rl_lab.train sft --config {shlex.quote(settings.start_config)}"
+        )
+    _say(f"no model in {model}: training the warm-up first, {settings.start_config}{needs}")
+    run_command("sft", first, options, f"python -m rl_lab.train sft --config {settings.start_config}")
+    _say("warm-up done, and on from there")
+
+
+def _same(folder: str | None, model: Path) -> bool:
+    return folder is not None and os.path.normpath(folder) == os.path.normpath(model)
 
 
 def _train(
@@ -238,14 +273,12 @@ def _keep(
     if settings.save_model:
         policy.save(folder)
         _say(f"model in {folder}")
-    path = record.write_run(run, settings.record_to or f"runs/{name}.json")
+    path = record.write_run(run, settings.record_to or f"runs/out/{name}.json")
     _say(f"record in {path}")
     return run
 
 
 def _is_main() -> bool:
-    import os
-
     return int(os.environ.get("RANK", 0)) == 0
 
 

@@ -11,9 +11,9 @@ change under the model's feet; and a *response template* says how to read a tool
 
 from __future__ import annotations
 
-import json
-import re
 from typing import Any
+
+from rl_lab.train._need import need
 
 PAD, START, END = "<|pad|>", "<|im_start|>", "<|im_end|>"
 TOOL_TAGS = ("<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>")
@@ -53,11 +53,9 @@ RESPONSE_TEMPLATE: dict[str, Any] = {
     },
 }
 
-_CALL = re.compile(r"<tool_call>\s*(\{.*?\})\s*</tool_call>", re.DOTALL)
-
 
 def find_calls(text: str) -> list[dict[str, Any]]:
-    """Read the tool calls of one assistant turn.
+    """Read the tool calls of one assistant turn, as TRL does.
 
     Parameters
     ----------
@@ -67,37 +65,54 @@ def find_calls(text: str) -> list[dict[str, Any]]:
     Returns
     -------
     list of dict
-        ``{"name": ..., "arguments": {...}}`` each, in order. A call that is no valid JSON object with a name and
-        arguments is text, not a call, as in TRL's own parser; then the turn ends the episode.
+        ``{"name": ..., "arguments": ...}`` each, in order. Arguments that are missing or null are ``{}``; arguments of
+        another form (a text, a list) are passed on, and calling the tool with them is the model's error to read. If one
+        call cannot be read (no JSON, no name), the whole turn is text: there are no calls, and the turn ends the
+        episode.
     """
-    calls = []
-    for body in _CALL.findall(text):
-        try:
-            call = json.loads(body)
-        except ValueError:
-            continue
-        if (
-            isinstance(call, dict)
-            and isinstance(call.get("name"), str)
-            and isinstance(call.get("arguments"), dict)
-        ):
-            calls.append({"name": call["name"], "arguments": call["arguments"]})
-    return calls
+    message = _parsed(text, RESPONSE_TEMPLATE) or {}
+    return [call["function"] for call in message.get("tool_calls") or []]
 
 
-def turn_message(text: str) -> dict[str, Any]:
-    """Turn the text of one assistant turn into a message: calls apart, the rest as content.
+def read_turn(tokenizer: Any, ids: list[int], prefix: list[int], tools: Any = None) -> dict[str, Any]:
+    """Turn the tokens of one assistant turn into a message, as TRL's trainer does.
 
-    Examples
-    --------
-    >>> turn_message("Final Answer: 55<|im_end|>")
-    {'role': 'assistant', 'content': 'Final Answer: 55'}
+    Parameters
+    ----------
+    tokenizer : transformers.PreTrainedTokenizerBase
+        Its ``response_template`` says how to read; without one the turn is text.
+    ids, prefix : list of int
+        What the model wrote, and all that came before it.
+    tools : list of dict, optional
+        Schemas of the tools, which say what type an argument has.
+
+    Returns
+    -------
+    dict
+        ``role``, ``content``, and ``tool_calls`` if there are any.
     """
-    calls = find_calls(text)
-    content = (_CALL.sub("", text) if calls else text).replace(END, "").strip()
-    message: dict[str, Any] = {"role": "assistant", "content": content}
-    if calls:
-        message["tool_calls"] = [{"type": "function", "function": call} for call in calls]
+    template = getattr(tokenizer, "response_template", None)
+    text = tokenizer.decode(ids)
+    message = _parsed(text, template, tokenizer.decode(prefix), tools) if template else None
+    if message is None:
+        return {"role": "assistant", "content": tokenizer.decode(ids, skip_special_tokens=True)}
+    message["content"] = (message.get("content") or "").removesuffix(tokenizer.eos_token)
+    return message
+
+
+def _parsed(text: str, template: Any, prefix: str = "", tools: Any = None) -> dict[str, Any] | None:
+    """Return the message, or None where TRL falls back to plain text (``trl.chat_template_utils.parse_response``)."""
+    parse = need("transformers.utils.chat_parsing").parse_response
+    try:
+        message = parse(text, template, prefix=prefix, tools=tools)
+    except (ValueError, TypeError, RecursionError):  # the last one: JSON nested a thousand levels deep
+        return None
+    for call in message.get("tool_calls") or []:
+        function = call.get("function") if isinstance(call, dict) else None
+        if not isinstance(function, dict) or not isinstance(function.get("name"), str):
+            return None
+        if function.get("arguments") is None:
+            function["arguments"] = {}
     return message
 
 

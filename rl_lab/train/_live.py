@@ -6,6 +6,7 @@ No widget and no script: the last picture stays in the notebook file and in the 
 from __future__ import annotations
 
 import html
+import math
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -81,7 +82,8 @@ def page_html(
 
 
 def _panel(name: str, log: Sequence[Mapping[str, Any]]) -> str:
-    points = [(e["step"], e[name]) for e in log if isinstance(e.get(name), (int, float))]
+    values = [(e["step"], e[name]) for e in log if isinstance(e.get(name), (int, float))]
+    points = [(step, value) for step, value in values if math.isfinite(value)]  # nan has no place on a curve
     if not points:
         return ""
     low, high = min(0.0, *(y for _, y in points)), max(y for _, y in points)
@@ -89,8 +91,8 @@ def _panel(name: str, log: Sequence[Mapping[str, Any]]) -> str:
     first, last = points[0][0], max(points[-1][0], points[0][0] + 1)
     across, up = (_WIDTH - 4) / (last - first), (_HEIGHT - 6) / (high - low)
     spots = " ".join(f"{2 + (x - first) * across:.1f},{_HEIGHT - 2 - (y - low) * up:.1f}" for x, y in points)
-    now = points[-1][1]
-    label = f"{name}: {now:.3g} at step {points[-1][0]}, between {low:.3g} and {high:.3g}"
+    step, now = values[-1]
+    label = f"{name}: {now:.3g} at step {step}, between {low:.3g} and {high:.3g}"
     return (
         f'<figure><svg width="{_WIDTH}" height="{_HEIGHT}" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
         f'aria-label="{html.escape(label, quote=True)}"><path d="M0 {_HEIGHT - 1}h{_WIDTH}" '

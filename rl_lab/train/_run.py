@@ -111,6 +111,8 @@ def finish(
     policy.model = trainer.accelerator.unwrap_model(trainer.model)
     unpatch(policy.model)
     policy.model.eval()
+    if not policy.has_adapter:
+        policy.model.config._name_or_path = ""  # these are no longer the weights that the name stands for
     _restore_log(run, trainer.state.log_history, key)
     run["results"] |= {
         "steps": trainer.state.global_step,

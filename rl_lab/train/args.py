@@ -10,6 +10,8 @@ that mean nothing. Each has a learning rate of its own: GRPO with SFT's destroys
 
 from __future__ import annotations
 
+import math
+import re
 import tempfile
 import warnings
 from pathlib import Path
@@ -55,11 +57,20 @@ def check_learning_rate(rate: float, method: str, *, lora: bool, parameters: int
 
     Examples
     --------
+    >>> check_learning_rate(float("nan"), "grpo", lora=False)
+    Traceback (most recent call last):
+    ...
+    ValueError: learning_rate must be a finite number of at least 0, got nan; the default here is 1e-06
     >>> check_learning_rate(3e-6, "grpo", lora=False) is None
     True
     >>> check_learning_rate(5e-5, "grpo", lora=False)[:72]
     'learning_rate=5e-05 is above 1e-05, the most that is usual for GRPO with'
     """
+    if not 0 <= rate < math.inf:
+        raise ValueError(
+            f"learning_rate must be a finite number of at least 0, got {rate}; the default here is "
+            f"{LEARNING_RATES[method, 'lora' if lora else 'full']:g}"
+        )
     tuning = "lora" if lora else "full"
     limit = _TOO_HIGH[method, tuning]
     if parameters is not None and parameters < _SMALL_MODEL:
@@ -246,15 +257,47 @@ def build_lora(
     alpha : float, optional
         PEFT's ``lora_alpha``; twice the rank by default, so that the update is scaled by 2.
     target_modules : str or list of str
-        "all-linear" by default. Not ``lm_head``: TRL's GRPO would never train it.
+        "all-linear" by default: every linear layer but the output layer.
     **settings
         Further fields of LoraConfig.
+
+    Warns
+    -----
+    SettingWarning
+        If the output layer is named, on which TRL's trainers refuse an adapter, or the token embedding, which most
+        small models tie to it (unless ``ensure_weight_tying`` is set).
     """
     peft = need("peft")
     if rank < 1:
         raise ValueError(f"rank must be at least 1, got {rank}; 8 is a good start")
     taken, notes = translate(settings, peft.LoraConfig)
-    for note in notes:
+    for note in [*notes, *_tied_targets(target_modules, taken)]:
         warnings.warn(note, SettingWarning, stacklevel=2)
     fields = {"r": rank, "lora_alpha": 2 * rank if alpha is None else alpha, "target_modules": target_modules}
     return peft.LoraConfig(**fields, task_type="CAUSAL_LM", **taken)
+
+
+def _tied_targets(targets: str | list[str], settings: dict[str, Any]) -> list[str]:
+    """Say what is wrong with an adapter on the output layer, or on an embedding that may be tied to it."""
+
+    def named(layer: str) -> bool:
+        keys = (layer, f"model.{layer}")
+        if isinstance(targets, str):  # PEFT takes a text for a regular expression over whole paths
+            return any(re.fullmatch(targets, key) for key in keys)
+        return any(key == target or key.endswith(f".{target}") for key in keys for target in targets)
+
+    tied = "embedding and output layer are one matrix in most small models (SmolLM2, Qwen2.5-0.5B)"
+    notes = []
+    if heads := [layer for layer in ("lm_head", "embed_out") if named(layer)]:
+        notes.append(
+            f"target_modules holds {heads[0]}: TRL's trainers refuse an adapter there, because they compute "
+            f"log-probabilities from its weight alone; and {tied}, which merging would untie. Leave it out; "
+            "'all-linear' does"
+        )
+    embeddings = [layer for layer in ("embed_tokens", "wte", "embed_in") if named(layer)]
+    if embeddings and not settings.get("ensure_weight_tying"):
+        notes.append(
+            f"target_modules holds {embeddings[0]}: {tied}, and then the adapter leaves the output layer as it was, "
+            "and merging unties the two. Leave it out, or set ensure_weight_tying=True"
+        )
+    return notes

@@ -28,6 +28,8 @@ class RunSettings:
     """What a run needs besides the trainer's own configuration."""
 
     model_name_or_path: str = "tiny"  # "tiny", "smollm2", a folder, or a name on the hub
+    start_config: str | None = None  # what trains that folder's model; in a file: beside it
+    takes: str | None = None  # how long the run takes, in words, for whoever has to wait
     task: str = "shopping"  # shopping, totals, problems or gsm8k
     n_train: int = 1000  # training problems
     n_test: int = 200  # held-out problems, evaluated greedily before and after
@@ -62,7 +64,7 @@ class RunSettings:
     evaluate_n: int = 50  # problems of such an evaluation
     evaluate_tokens: int | None = None  # limit of a completion in evaluations; by default the trainer's
     temperature_eval: float = 0.0  # of evaluations; 0 is greedy
-    record_to: str | None = None  # where the record of the run goes; runs/<name>.json by default
+    record_to: str | None = None  # where the record of the run goes; runs/out/<name>.json by default
     run_name: str | None = None  # for the record; made from model, task and method by default
     resume: bool = False  # go on from the last checkpoint in output_dir
     save_model: bool = True  # write model and tokenizer to output_dir at the end
@@ -133,6 +135,8 @@ def read_config(path: str | Path) -> dict[str, Any]:
         raise ValueError(
             f"{path.name} must not set environment variables (env:); set them in the shell or in .env"
         )
+    if isinstance(read.get("start_config"), str):
+        read["start_config"] = str(path.parent / read["start_config"])
     return {key: _number(value) for key, value in read.items()}
 
 

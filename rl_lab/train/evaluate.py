@@ -8,13 +8,15 @@ accuracy 84.0 % (95 % interval 78.3 to 88.4, n = 200)  tool rate 100.0 %  format
 
 from __future__ import annotations
 
+import json
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from rl_lab._estimates import share_interval, wilson_interval
 from rl_lab._record import Record
 from rl_lab.answers import extract_answer, same_number
-from rl_lab.evaluation import wilson_interval
 from rl_lab.rewards import format_ok
 from rl_lab.train.environment import settle
 from rl_lab.train.policy import Policy
@@ -28,13 +30,20 @@ class Evaluation(Record):
 
     def __repr__(self) -> str:
         low, high = self["interval"]
-        interval = f"95 % interval {low * 100:.1f} to {high * 100:.1f}, n = {self['n']}"
+        interval = f"95 % interval {low * 100:.1f} to {high * 100:.1f}, n = {self['n']}{_problems(self)}"
         parts = [f"accuracy {self['accuracy'] * 100:.1f} % ({interval})"]
         if self.get("tool_rate") is not None:
             parts.append(f"tool rate {self['tool_rate'] * 100:.1f} %")
         return "  ".join([*parts, f"format {self['format_rate'] * 100:.1f} %"])
 
     __str__ = __repr__
+
+
+def _problems(result: Evaluation) -> str:
+    n, problems = result["n"], result["problems"]
+    if n < 2 * problems:  # twins among generated problems are not worth the words
+        return ""
+    return f" samples of {problems} {'problem' if problems == 1 else 'problems'}"
 
 
 def evaluate_policy(
@@ -77,16 +86,27 @@ def evaluate_policy(
     Returns
     -------
     Evaluation
-        ``accuracy`` (0 to 1), ``interval`` (Wilson, 95 %), ``n``, ``correct``, ``format_rate``, ``mean_length`` (tokens
-        that the model wrote), ``seconds``, ``right`` (list of bool, one per completion), ``texts`` (last turns),
-        ``episodes`` (the first `keep`). With an environment also ``tool_rate``, ``calls`` and ``tool_errors`` (per
-        completion), ``retry_rate`` (share of errors after which the tool was called again) and ``mean_reward`` (what
-        the environment paid); None without one.
+        ``accuracy`` (0 to 1), ``interval`` (Wilson, 95 %, see below), ``n`` (completions), ``problems`` (different
+        prompts among them), ``correct``, ``format_rate``, ``mean_length`` (tokens that the model wrote), ``seconds``,
+        ``right`` (list of bool, one per completion), ``texts`` (last turns), ``episodes`` (the first `keep`). With an
+        environment also ``tool_rate``, ``calls`` and ``tool_errors`` (per completion), ``retry_rate`` (share of errors
+        after which the tool was called again) and ``mean_reward`` (what the environment paid); None without one.
 
     Raises
     ------
     ValueError
         If there are no rows, or `samples` is below 1.
+
+    Notes
+    -----
+    Samples of one problem are alike, so the interval counts problems: it is Wilson's around the mean of the problems'
+    own rates, each problem one trial. That allows for at least the variance that their clustered standard error
+    measures, and it holds where that one shrinks to nothing, at 0 and at 1. Where all completions are samples of one
+    problem, drawn at a temperature, it is about that problem alone, and they are the trials.
+
+    References
+    ----------
+    Miller (2024), Adding error bars to evals, arXiv:2411.00640 (clustered standard errors).
     """
     if not rows or samples < 1:
         raise ValueError(f"rows and samples must be at least 1, got {len(rows)} rows and samples={samples}")
@@ -113,19 +133,20 @@ def evaluate_policy(
         for i, episode in zip(part, played, strict=True):
             episodes[i] = episode
     policy.model.train(training)
-    return _summary([e for e in episodes if e is not None], time.perf_counter() - start, keep)
+    return _summary([e for e in episodes if e is not None], time.perf_counter() - start, keep, temperature)
 
 
-def _summary(episodes: list[Episode], seconds: float, keep: int) -> Evaluation:
+def _summary(episodes: list[Episode], seconds: float, keep: int, temperature: float) -> Evaluation:
     n, worlds = len(episodes), [e.world for e in episodes if e.world is not None]
     paid = [settle(e.world, e.messages) for e in episodes if e.world is not None]
     errors = sum(w.errors for w in worlds)
     right = [_is_right(e) for e in episodes]
-    low, high = wilson_interval(sum(right), n)
+    sizes = Counter(json.dumps(e.row["prompt"], default=str) for e in episodes)
     return Evaluation(
         accuracy=sum(right) / n,
-        interval=[low, high],
+        interval=_interval(sum(right), list(sizes.values()), sampled=temperature > 0),
         n=n,
+        problems=len(sizes),
         correct=sum(right),
         format_rate=sum(format_ok(e.messages) for e in episodes) / n,
         tool_rate=sum(w.calls > 0 for w in worlds) / n if worlds else None,
@@ -139,6 +160,15 @@ def _summary(episodes: list[Episode], seconds: float, keep: int) -> Evaluation:
         texts=[e.text for e in episodes],
         episodes=episodes[:keep],
     )
+
+
+def _interval(correct: int, sizes: list[int], *, sampled: bool) -> list[float]:
+    """Wilson's interval with problems as trials; `sizes` holds the completions of each."""
+    n = sum(sizes)
+    if len(sizes) == n or (len(sizes) == 1 and sampled):
+        return list(wilson_interval(correct, n))
+    # The number of problems if all have equally many completions, fewer if some weigh more (Kish's effective size).
+    return list(share_interval(correct / n, n * n / sum(size * size for size in sizes)))
 
 
 def _is_right(episode: Episode) -> bool:

@@ -20,6 +20,7 @@ from typing import Any
 
 from rl_lab.train._need import need
 from rl_lab.train.policy import Policy
+from rl_lab.train.reward import guard
 from rl_lab.train.rollout import Environment, Episode, Rows, play
 
 __all__ = ["Batch", "centre", "grpo_loss", "grpo_step", "log_probs", "make_batch"]
@@ -54,9 +55,20 @@ def make_batch(
 
 
 def centre(rewards: Any, group_size: int) -> Any:
-    """Advantage of each completion: its reward against the mean of its group, in units of the group's spread."""
+    """Advantage of each completion: its reward against the mean of its group, in units of the group's spread.
+
+    A completion that could not be scored (nan) has no part in mean and spread and gets 0; so does one that is alone in
+    being scored.
+    """
     r = rewards.view(-1, group_size)
-    return ((r - r.mean(1, keepdim=True)) / (r.std(1, keepdim=True) + 1e-4)).view(-1)
+    return ((r - r.nanmean(1, keepdim=True)) / (_spread(r)[:, None] + 1e-4)).nan_to_num(0.0).view(-1)
+
+
+def _spread(groups: Any) -> Any:
+    """Standard deviation of each group's scored rewards, nan for fewer than two."""
+    torch = need("torch")
+    scored = [group[~group.isnan()] for group in groups]
+    return torch.stack([r.std() if len(r) > 1 else torch.tensor(torch.nan) for r in scored])
 
 
 def log_probs(model: Any, batch: Batch, temperature: float = 1.0) -> Any:
@@ -73,19 +85,22 @@ def grpo_loss(
 ) -> tuple[Any, Any]:
     """Loss and KL from the log-probabilities of the policy now, the policy that sampled, and the reference.
 
-    Both are means over the tokens that the model wrote. With beta = 0, `ref` is not read and the KL is 0.
+    Both are means over the tokens that the model wrote; whatever stands at the others, nan and infinities too, has no
+    part in them. With beta = 0, `ref` is not read and the KL is 0.
     """
-    torch = need("torch")
+    torch, others = need("torch"), batch.mask == 0
+    new, old = new.masked_fill(others, 0.0), old.masked_fill(others, 0.0)  # not by 0 times: 0 x nan is nan
     ratio, A = torch.exp(new - old), batch.advantages  # (n, T), all 1 at the first update; (n, 1)
     per_token = -torch.min(ratio * A, ratio.clamp(1 - epsilon, 1 + epsilon) * A)
     kl = torch.zeros_like(per_token)
     if beta:
+        ref = ref.masked_fill(others, 0.0)
         k3 = torch.exp(ref - new) - (ref - new) - 1  # never negative
         kl = (
             ratio * k3
         )  # without the ratio the gradient is not that of the KL (DeepSeek-V3.2, arXiv:2512.02556)
         per_token = per_token + beta * kl
-    tokens = batch.mask.sum()
+    tokens = batch.mask.sum().clamp(min=1)
     return (per_token * batch.mask).sum() / tokens, (kl.detach() * batch.mask).sum() / tokens
 
 
@@ -93,7 +108,7 @@ def grpo_step(
     policy: Policy,
     optimizer: Any,
     rows: Rows,
-    reward: Callable[..., Sequence[float]],
+    reward: Callable[..., Sequence[float | None]],
     *,
     environment: Environment | None = None,
     group_size: int = 8,
@@ -113,14 +128,19 @@ def grpo_step(
     optimizer : torch.optim.Optimizer
         Over the policy's trainable parameters.
     reward : callable
-        In TRL's form.
+        In TRL's form: one number per completion, or None for one that cannot be scored, which then teaches nothing.
     iterations : int, default 1
         Updates on the same batch; from the second on the ratio leaves 1 and the clip can act.
 
     Returns
     -------
     dict of str to float
-        The step's metrics, by TRL's names.
+        The step's metrics, by TRL's names; rewards over the completions that were scored.
+
+    Raises
+    ------
+    RewardError
+        If the reward returns anything else than one finite number, or None, per completion.
     """
     torch, model = need("torch"), policy.model
     # 1 sample: group_size completions of each prompt
@@ -128,10 +148,11 @@ def grpo_step(
     model.eval()
     episodes = play(policy, repeated, environment, max_tokens=max_tokens, temperature=temperature)
     # 2 score
-    columns = {name: [row[name] for row in repeated] for name in rows[0] if name != "prompt"}
+    columns = {name: [row.get(name) for row in repeated] for name in rows[0] if name != "prompt"}
     columns |= {"prompts": [row["prompt"] for row in repeated], "completions": [e.messages for e in episodes]}
     columns |= {"environments": [e.world for e in episodes]} if environment else {}
-    rewards = torch.tensor(reward(**columns), dtype=torch.float32)
+    scores = guard(reward, sole=False)(**columns)
+    rewards = torch.tensor([torch.nan if score is None else score for score in scores], dtype=torch.float32)
     # 3 centre
     batch = make_batch(policy, episodes, centre(rewards, group_size), mask_tool=mask_tool)
     ref = old = None
@@ -150,10 +171,10 @@ def grpo_step(
         loss.backward()
         norm = torch.nn.utils.clip_grad_norm_(trained, 1.0)
         optimizer.step()
-    n, spread = len(episodes), rewards.view(-1, group_size).std(1)
+    n, spread = len(episodes), _spread(rewards.view(-1, group_size))
     return {
-        "reward": rewards.mean().item(),
-        "reward_std": rewards.std().item(),
+        "reward": rewards.nanmean().item(),
+        "reward_std": _spread(rewards[None]).item(),
         "frac_reward_zero_std": (spread == 0).float().mean().item(),
         "tool_rate": sum(0 in e.own for e in episodes) / n,
         "kl": kl.item(),

@@ -11,15 +11,17 @@ goes.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from pathlib import Path
 from typing import Any
 
 from rl_lab.train._chat import START, use_chat_template
+from rl_lab.train._hub import cache_if_unreachable
 from rl_lab.train._need import need
 from rl_lab.train._quiet import quiet
-from rl_lab.train.policy import Policy
+from rl_lab.train.policy import OWN_BASE, Policy
 from rl_lab.train.precision import pick_device, pick_precision, weights_dtype
 from rl_lab.train.smollm2 import smollm2_folder
 from rl_lab.train.tool_checks import PreflightError, check_template
@@ -82,10 +84,12 @@ def load_model(
     source, base, told = _locate(name, say)
     dtype = need("torch").float32 if full_tuning or told == "tiny" else weights_dtype(chosen, where)
     tokenizer, model = _load(base or source, source, dtype, told)
+    if base and Path(base).name == OWN_BASE:
+        model.config._name_or_path = ""  # so that it is saved with the adapter again
+    give_pad_token(tokenizer, model)  # before the adapter: it may hold the embeddings that this made room in
     if base:
         with quiet():
             model = need("peft").PeftModel.from_pretrained(model, source, is_trainable=True)
-    give_pad_token(tokenizer, model)
     if told == "smollm2" and not own_template:
         use_chat_template(tokenizer)
     if tools:
@@ -118,18 +122,25 @@ def _locate(name: str, say: Any) -> tuple[str, str | None, str]:
     told = json.loads(noted.read_text(encoding="utf-8"))["name"] if noted.is_file() else folder.name
     if not (folder / "adapter_config.json").is_file():
         return str(folder), None, told
-    base = told if told in ("smollm2",) else None
+    if (folder / OWN_BASE).is_dir():
+        return str(folder), str(folder / OWN_BASE), told
+    base = "smollm2" if told == "smollm2" else None
     if base is None:
         base = json.loads((folder / "adapter_config.json").read_text(encoding="utf-8"))[
             "base_model_name_or_path"
         ]
+    if not base:
+        raise ValueError(
+            f"the adapter in {folder} does not say which model it belongs to (base_model_name_or_path in "
+            "adapter_config.json); write the folder or hub name of its base there"
+        )
     return str(folder), _locate(base, say)[0], told
 
 
 def _load(base: str, source: str, dtype: Any, told: str) -> tuple[Any, Any]:
     transformers = need("transformers")
     try:
-        with quiet():
+        with quiet(), contextlib.nullcontext() if Path(base).is_dir() else cache_if_unreachable():
             has_tokenizer = not Path(source).is_dir() or (Path(source) / "tokenizer_config.json").is_file()
             tokenizer = transformers.AutoTokenizer.from_pretrained(
                 source if has_tokenizer else base, padding_side="left"
@@ -155,7 +166,10 @@ https://huggingface.co/meta-llama/Llama-3.2-1B, then set the environment variabl
 Qwen/Qwen2.5-0.5B-Instruct, or 'smollm2', which needs no hub
     """
     text = f"{type(error).__name__}: {error} {error.__cause__ or ''}"
-    if re.search(r"gated|401|403|restricted|unauthorized|token", text, re.IGNORECASE) and "404" not in text:
+    if (
+        re.search(r"gated|\b40[13]\b|restricted|unauthorized|\btoken\b", text, re.IGNORECASE)
+        and "404" not in text
+    ):
         return OSError(
             f"{name} is gated or private on the hub: accept its licence at https://huggingface.co/{name}, then set the "
             "environment variable HF_TOKEN to a read token of yours (in the shell or in a .env file that git ignores, "
@@ -167,7 +181,7 @@ Qwen/Qwen2.5-0.5B-Instruct, or 'smollm2', which needs no hub
     )
     return OSError(
         f"{name} could not be loaded from the hub ({short[:200]}). Check the name at https://huggingface.co/{name} and "
-        "the network; without the hub, 'smollm2' and 'tiny' are at hand"
+        "the network; without the hub, pass a folder that holds the model, or 'smollm2' or 'tiny', which need none"
     )
 
 
@@ -182,9 +196,12 @@ def give_pad_token(tokenizer: Any, model: Any) -> None:
         spare = next((token for token in _PADS if token in known and token != tokenizer.eos_token), None)
         if spare is None:
             tokenizer.add_special_tokens({"pad_token": "<|pad|>"})
-            model.resize_token_embeddings(len(tokenizer))
         else:
             tokenizer.pad_token = spare
+    if model.get_input_embeddings().num_embeddings < len(tokenizer):
+        # Also where the token was added earlier: the tokenizer was saved with it, the base was not.
+        with quiet():
+            model.resize_token_embeddings(len(tokenizer))
     model.config.pad_token_id = tokenizer.pad_token_id
     model.generation_config.pad_token_id = tokenizer.pad_token_id
 

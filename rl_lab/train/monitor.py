@@ -71,18 +71,21 @@ def findings(
 
 
 def _ruined(log: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
-    loss = _last(log, "loss")
-    if loss is None or math.isfinite(loss):
-        return "nan", ""
-    return "nan", (
-        f"the loss is {loss}: the weights are ruined, and more steps do not mend them. Go back to a checkpoint, with a "
-        "third of learning_rate; a single nan in grad_norm in the first fp16 steps is only the scaler finding its scale"
-    )
+    for key in ("loss", "kl"):
+        value = _last(log, key)
+        # An infinite KL is far above its limit, and told there.
+        if value is not None and (math.isnan(value) or (key == "loss" and math.isinf(value))):
+            return "nan", (
+                f"the {key} is {value}: the weights are ruined, and more steps do not repair them. Go back to a "
+                "checkpoint, with a third of learning_rate; a single nan in grad_norm in the first fp16 steps is only "
+                "the scaler finding its scale"
+            )
+    return "nan", ""
 
 
 def _kl(log: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
     kl = _last(log, "kl")
-    if kl is None or kl <= KL_STOP:
+    if kl is None or not kl > KL_STOP:  # nan is not above it
         return "kl", ""
     return "kl", (
         f"kl is {kl:.2g} nats per token, above {KL_STOP}: the policy has left its reference. Go back to a checkpoint; "
@@ -122,10 +125,11 @@ def _entropy(log: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
 
 
 def _drifted(log: Sequence[Mapping[str, Any]], held_out: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
+    held_out = [e for e in held_out if _is_number(e.get("accuracy"))]
     if len(held_out) < 2:
         return "drift", ""
     best, now = max(held_out, key=lambda e: e["accuracy"]), held_out[-1]
-    then = [e["reward"] for e in log if e.get("reward") is not None and e.get("step", 0) <= best["step"]]
+    then = [e["reward"] for e in log if _is_number(e.get("reward")) and e.get("step", 0) <= best["step"]]
     lately = _recent(log, "reward")
     if (
         not then
@@ -146,8 +150,13 @@ def _last(log: Sequence[Mapping[str, Any]], key: str) -> float | None:
 
 
 def _recent(log: Sequence[Mapping[str, Any]], key: str, n: int = 5) -> float | None:
-    values = [e[key] for e in log[-n:] if e.get(key) is not None]
+    values = [e[key] for e in log[-n:] if _is_number(e.get(key))]
     return sum(values) / len(values) if values else None
+
+
+def _is_number(value: Any) -> bool:
+    """Whether there is a value, and one that can be compared: nan is neither above a limit nor below it."""
+    return value is not None and not math.isnan(value)
 
 
 class Monitor:

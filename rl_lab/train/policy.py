@@ -5,13 +5,17 @@ from __future__ import annotations
 import contextlib
 import copy
 import json
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rl_lab.train._hub import cache_if_unreachable
 from rl_lab.train._need import need
 
 __all__ = ["Policy"]
+
+OWN_BASE = "rl_lab_base"  # folder of an adapter's base, where it can be loaded from nowhere else
 
 
 @dataclass
@@ -35,13 +39,22 @@ class Policy:
         )
 
     def save(self, folder: str | Path) -> Path:
-        """Write model (or adapter) and tokenizer to `folder`, so that ``load_model(folder)`` reads them back."""
+        """Write model (or adapter) and tokenizer to `folder`, so that ``load_model(folder)`` reads them back.
+
+        An adapter goes without its base where that can be loaded again by its name; a base that was made or trained in
+        memory is written beside it, into ``folder/rl_lab_base``.
+        """
         from rl_lab.train._quiet import quiet
 
-        folder = Path(folder)
-        with quiet():
+        folder, origin = Path(folder), self.model.config._name_or_path
+        # PEFT asks the hub for an adapter's base, to compare the vocabularies.
+        remote = self.has_adapter and origin and not Path(origin).is_dir()
+        with quiet(), cache_if_unreachable() if remote else contextlib.nullcontext():
             self.model.save_pretrained(folder)
             self.tokenizer.save_pretrained(folder)
+            shutil.rmtree(folder / OWN_BASE, ignore_errors=True)  # of an earlier adapter
+            if self.has_adapter and not origin:
+                copy.deepcopy(self.model).unload().save_pretrained(folder / OWN_BASE)
         (folder / "rl_lab.json").write_text(json.dumps({"name": self.name}), encoding="utf-8")
         return folder
 

@@ -17,6 +17,7 @@ the gold answer is 54; pay nothing without the right answer, or add a reward tha
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -80,6 +81,8 @@ def preflight(
     names = [reward] if isinstance(reward, str) or callable(reward) else list(reward)
     relaxed = any(name in SHAPED for name in names if isinstance(name, str)) if shaped is None else shaped
     factors = [1.0] * len(names) if weights is None else [float(w) for w in weights]
+    if not all(map(math.isfinite, factors)):
+        raise PreflightError(f"the weights of the rewards must be finite numbers, got {factors}")
     report = _check_reward(listed[:n], resolve(names), factors, environment, relaxed)
     if environment is not None:
         report.checked += check_environment(environment)

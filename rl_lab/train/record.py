@@ -40,8 +40,8 @@ __all__ = [
 
 PACKAGES = ("torch", "transformers", "trl", "peft", "accelerate", "datasets", "tokenizers")
 _RESULT = (
-    "accuracy", "interval", "n", "correct", "format_rate", "tool_rate", "calls", "tool_errors", "retry_rate",
-    "mean_length", "mean_reward", "seconds",
+    "accuracy", "interval", "n", "problems", "correct", "format_rate", "tool_rate", "calls", "tool_errors",
+    "retry_rate", "mean_length", "mean_reward", "seconds",
 )  # fmt: skip
 _SECRET = re.compile(r"token|secret|password|api_?key", re.IGNORECASE)
 _SECRET_VALUE = re.compile(r"\bhf_[A-Za-z0-9]{8,}")
@@ -191,7 +191,9 @@ def _message_text(message: Mapping[str, Any]) -> str:
 
 def _call_text(call: Mapping[str, Any]) -> str:
     arguments = call.get("arguments") or {}
-    shown = ", ".join(json.dumps(v, ensure_ascii=False) for v in arguments.values())
+    # What a model passes need not be an object; the call is shown as it was written.
+    values = arguments.values() if isinstance(arguments, Mapping) else [arguments]
+    shown = ", ".join(json.dumps(v, ensure_ascii=False) for v in values)
     return f"{call.get('name')}({shown})"
 
 

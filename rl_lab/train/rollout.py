@@ -12,9 +12,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rl_lab.train._chat import find_calls, tool_suffix, turn_message
+from rl_lab.train._chat import read_turn, tool_suffix
 from rl_lab.train._need import need
 from rl_lab.train.policy import Policy
+from rl_lab.train.tool_checks import check_template
 
 __all__ = ["Episode", "play", "sample"]
 
@@ -111,10 +112,11 @@ def play(
     environment : callable, optional
         Makes one environment per row; its public methods are the tools. Without one there is a single turn.
     max_tokens : int, default 64
-        Limit of a completion over all its turns, the tool's tokens counted. A result that no longer fits ends the
-        episode, as in TRL.
+        Limit of a completion over all its turns, the tool's tokens counted. A result that no longer fits, here or into
+        the model's context, ends the episode, as in TRL.
     max_turns : int, default 5
-        Limit of the assistant's turns.
+        Limit of the assistant's turns; a call in the last one is not answered. TRL's ``max_tool_calling_iterations`` is
+        one less.
     temperature : float, default 1.0
         As in `sample`.
 
@@ -123,14 +125,17 @@ def play(
     list of Episode
         In the order of `rows`.
     """
+    if environment and getattr(policy.tokenizer, "response_template", None) is None:
+        check_template(policy.tokenizer)  # gives it one, as TRL's trainer does, or says that there is none
     episodes = [_start(policy, row, environment) for row in rows]
     live = episodes
-    for _ in range(max_turns if environment else 1):
+    for turn in range(1, max_turns + 1):
         if not live:
             break
         room = max(max_tokens - len(e.completion) for e in live)
-        turns = sample(policy, [e.prompt + e.completion for e in live], room, temperature)
-        live = [e for e, turn in zip(live, turns, strict=True) if _take_turn(policy, e, turn, max_tokens)]
+        written = sample(policy, [e.prompt + e.completion for e in live], room, temperature)
+        calling = [e for e, ids in zip(live, written, strict=True) if _write(policy, e, ids, max_tokens)]
+        live = [e for e in calling if turn < max_turns and _answer(policy, e, max_tokens)]
     return episodes
 
 
@@ -157,20 +162,27 @@ def _tool_names(kind: type) -> tuple[str, ...]:
     return tuple(m for m in methods if not m.startswith("_") and m not in ("reset", "get_reward"))
 
 
-def _take_turn(policy: Policy, episode: Episode, turn: list[int], max_tokens: int) -> bool:
-    """Add what the model wrote and what the tool answered; says whether the episode goes on."""
+def _write(policy: Policy, episode: Episode, turn: list[int], max_tokens: int) -> bool:
+    """Add what the model wrote; says whether it calls a tool."""
     turn = turn[: max_tokens - len(episode.completion)]
     if not turn:
         return False
-    text = policy.tokenizer.decode(turn)
+    tools = None if episode.world is None else _tool_schemas(type(episode.world))
+    message = read_turn(policy.tokenizer, turn, episode.prompt + episode.completion, tools)
     episode.completion += turn
     episode.own += [1] * len(turn)
-    episode.messages.append(turn_message(text))
-    results = (
-        [_use_tool(episode.world, call) for call in find_calls(text)] if episode.world is not None else []
-    )
-    suffix = tool_suffix(policy.tokenizer, results) if results else []
-    if not results or len(episode.completion) + len(suffix) > max_tokens:
+    episode.messages.append(message)
+    return episode.world is not None and bool(message.get("tool_calls"))
+
+
+def _answer(policy: Policy, episode: Episode, max_tokens: int) -> bool:
+    """Run the calls of the last turn and add the results; says whether they fit and the episode goes on."""
+    calls = episode.messages[-1]["tool_calls"]
+    results = [_use_tool(episode.world, call["function"]) for call in calls]
+    suffix = tool_suffix(policy.tokenizer, results)
+    length = len(episode.completion) + len(suffix)
+    most = getattr(policy.model.config, "max_position_embeddings", None)
+    if length > max_tokens or (most and len(episode.prompt) + length >= most):
         return False
     episode.completion += suffix
     episode.own += [0] * len(suffix)  # the tool's tokens: read, never learned

@@ -108,7 +108,7 @@ def average(runs: Mapping[str, Mapping[str, Any]], *curves: str) -> dict[str, An
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
+    known = [value for value in values if value is not None and math.isfinite(value)]
     return sum(known) / len(known) if known else None
 
 
@@ -164,7 +164,7 @@ def step_above(
             f"for {len(steps)} steps and window={window}"
         )
     for i in range(window - 1, len(steps)):
-        last = [rate for rate in rates[i - window + 1 : i + 1] if rate is not None]
+        last = [rate for rate in rates[i - window + 1 : i + 1] if rate is not None and math.isfinite(rate)]
         if last and sum(last) / len(last) >= level - 1e-12:
             return steps[i]
     return None

@@ -15,6 +15,7 @@ task           problems                                         turns           
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +28,7 @@ from rl_lab.train import shopping, totals
 __all__ = ["TASKS", "Task", "load_task"]
 
 HUB = "openai/gsm8k"
+_ORIGINS = {HUB: "GSM8K", "bundled": "bundled problems in GSM8K's form"}
 
 
 @dataclass
@@ -55,7 +57,8 @@ def load_task(name: str, *, n_train: int = 1000, n_test: int = 200, seed: int = 
     **options
         shopping: ``tool_share``, ``failure_share``, ``retry_share``, ``wording``. totals: ``step_share``,
         ``operations``. problems: ``problem_steps`` (two numbers), ``families``, ``max_value``, ``system``.
-        gsm8k: ``source`` (a folder, or the hub's name), ``system``.
+        gsm8k: ``source`` (a folder, or the hub's name; by default the folder in the environment variable
+        ``RL_LAB_GSM8K``, else the hub), ``system``.
 
     Returns
     -------
@@ -65,6 +68,8 @@ def load_task(name: str, *, n_train: int = 1000, n_test: int = 200, seed: int = 
     ------
     ValueError
         If the task is unknown.
+    OSError
+        If GSM8K is on the hub alone, and the hub cannot be reached; names the ways out.
     TypeError
         If it has no such option.
     """
@@ -113,10 +118,13 @@ def _problems(
     return _from_problems("problems", train, test, system, f"generated with seed {seed}")
 
 
-def _gsm8k(n_train: int, n_test: int, seed: int, source: str = HUB, system: str | None = None) -> Task:
+def _gsm8k(
+    n_train: int, n_test: int, seed: int, source: str | None = None, system: str | None = None
+) -> Task:
+    source = source or os.environ.get("RL_LAB_GSM8K") or HUB
     train = gsm8k.load(source, "train", limit=n_train)
     test = gsm8k.load(source, "test", limit=n_test)
-    return _from_problems("gsm8k", train, test, system, "GSM8K" if source == HUB else "a GSM8K folder")
+    return _from_problems("gsm8k", train, test, system, _ORIGINS.get(source, "a GSM8K folder"))
 
 
 def _from_problems(name: str, train: Any, test: Any, system: str | None, origin: str) -> Task:

@@ -238,6 +238,7 @@ def warm_up(
         if on_step:
             on_step(step, loss, time.perf_counter() - start)
     model.eval()
+    model.config._name_or_path = ""  # these are no longer the weights that the name stands for
     return {"loss": losses, "seconds": time.perf_counter() - start, "tokens": tokens}
 
 

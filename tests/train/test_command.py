@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
+import shlex
+import shutil
 import warnings
 
 import pytest
 import trl
 import yaml
 
+from rl_lab.train import __main__ as command_line
 from rl_lab.train.__main__ import main
 from rl_lab.train.args import build_grpo_args, build_sft_args
 from rl_lab.train.config import RunSettings, parse, read_config, split
@@ -167,11 +171,90 @@ def test_sft_then_grpo_then_evaluate_from_the_command_line(tmp_path, root, monke
     said = capsys.readouterr().out
     assert "resuming from checkpoint-1" in said
     assert "not used by evaluate: beta" in said
-    run = json.loads((tmp_path / "runs" / "headline.json").read_text())
+    run = json.loads((tmp_path / "runs" / "out" / "headline.json").read_text())
     assert run["steps"] == [1, 2]
     assert run["command"].startswith("python -m rl_lab.train grpo --config tiny_shopping_grpo.yaml")
     assert run["results"]["before"]["n"] == run["results"]["after"]["n"] == 8
     assert str(tmp_path) not in json.dumps(run)
+
+
+def chained(root):
+    """Every configuration that starts from the model of another run, and that run's configuration."""
+    found = {path: read_config(path) for path in config_files(root)}
+    return {path: read["start_config"] for path, read in found.items() if "start_config" in read}
+
+
+def test_every_chained_configuration_names_the_one_that_makes_its_model(root):
+    chains = chained(root)
+    assert {path.name for path in config_files(root) if path.stem.endswith("_grpo")} == {
+        p.name for p in chains
+    }
+    for path, first in chains.items():
+        made, start = read_config(first)["output_dir"], read_config(path)["model_name_or_path"]
+        assert made == start or f"model={made}" in path.read_text(), path.name
+        assert read_config(first)["task"] == read_config(path)["task"], path.name
+
+
+def test_readmes_command_trains_the_warm_up_itself_on_a_fresh_clone(root, tmp_path, monkeypatch, capsys):
+    """The command as it stands there, in a folder with nothing but the configurations, made short by their values."""
+    [command] = re.findall(r"python -m rl_lab\.train (.*?)`", (root / "README.md").read_text())
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(root / "configs", "configs")
+    shorter = {"max_steps": 2, "n_train": 16, "n_test": 4}
+    for name in ("tiny_shopping_sft.yaml", "tiny_shopping_grpo.yaml"):
+        given = yaml.safe_load((tmp_path / "configs" / name).read_text()) | shorter
+        (tmp_path / "configs" / name).write_text(yaml.safe_dump(given))
+    assert main(shlex.split(command)) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == (
+        "no model in runs/out/tiny_shopping_sft: training the warm-up first, configs/tiny_shopping_sft.yaml, "
+        "about a minute on one core"
+    )
+    assert "model in runs/out/tiny_shopping_grpo" in said
+    assert (tmp_path / "runs" / "out" / "tiny_shopping_grpo" / "config.json").is_file()
+    # Everything lies where git does not look: no file of a user's run may stand among the book's records.
+    assert [path.name for path in (tmp_path / "runs").iterdir()] == ["out"]
+
+    assert main(shlex.split(command)) == 0  # and the second time it is there
+    assert "training the warm-up" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["smollm2_grpo", "smollm2_tools_grpo", "qwen_t4_grpo", "qwen_large_grpo"])
+def test_a_first_run_that_takes_long_is_named_before_anything_is_loaded(
+    name, root, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(root / "configs", "configs")
+    monkeypatch.setattr(command_line, "load_task", None)
+    first = f"configs/{name.replace('grpo', 'sft')}.yaml"
+    words = [f"model={read_config(first)['output_dir']}"] if "qwen" in name else []
+    assert main(["grpo", "--config", f"configs/{name}.yaml", *words]) == 2
+    error = capsys.readouterr().err.strip()
+    assert error.startswith(f"error: no model in runs/out/{name.replace('grpo', 'sft')}: ")
+    assert error.endswith(f"run this first: python -m rl_lab.train sft --config {first}")
+    assert "\n" not in error
+
+
+def test_several_processes_do_not_all_train_the_warm_up(root, monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    config = root / "configs" / "tiny_totals_grpo.yaml"
+    assert main(["grpo", "--config", str(config)]) == 2
+    assert "run this first: python -m rl_lab.train sft --config" in capsys.readouterr().err
+
+
+def test_a_model_asked_for_by_name_is_not_trained(root, monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    config = root / "configs" / "tiny_totals_grpo.yaml"
+    assert main(["grpo", "--config", str(config), "model=./mine", "n_train=4", "n_test=2"]) == 2
+    assert "no such folder" in capsys.readouterr().err
+
+
+def test_an_evaluation_of_what_was_not_trained_yet_says_so(root, monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    config = root / "configs" / "tiny_totals_grpo.yaml"
+    assert main(["evaluate", "--config", str(config), "model=runs/out/tiny_totals_grpo"]) == 2
+    assert "this configuration's own training writes it; run that first" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

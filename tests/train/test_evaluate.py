@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 import torch
 
 from rl_lab.evaluation import wilson_interval
 from rl_lab.train.environment import make_environment
-from rl_lab.train.evaluate import evaluate_policy
+from rl_lab.train.evaluate import _interval, evaluate_policy
 from rl_lab.train.rollout import play, sample
 
 
@@ -19,6 +21,45 @@ def test_an_evaluation_has_its_interval_and_is_repeatable(warm, rows):
     assert first.texts == again.texts  # greedy, whatever the batches
     assert 0 <= first.tool_rate <= 1
     assert str(first).startswith(f"accuracy {first.accuracy * 100:.1f} % (95 % interval ")
+
+
+def test_t2_13_copies_of_a_problem_are_no_new_problems(warm, rows):
+    """Greedily, eight samples are eight copies: 0 of 4 is 0 to 0.49, not 0 to 0.107."""
+    once, often = (evaluate_policy(warm, rows[:4], make_environment(), samples=k) for k in (1, 8))
+    assert (often.n, often.problems, often.accuracy) == (32, 4, once.accuracy)
+    assert often.interval == pytest.approx(once.interval, abs=1e-6)
+    assert often.interval[1] - often.interval[0] > 0.4
+    assert "n = 32 samples of 4 problems)" in str(often)
+    # The same, asked for by rows that say so themselves.
+    assert evaluate_policy(warm, rows[:4] * 8, make_environment()).interval == often.interval
+
+
+def test_samples_of_one_problem_tell_of_that_problem(warm, rows):
+    drawn = evaluate_policy(warm, rows[:1] * 24, temperature=1.0)
+    assert tuple(drawn.interval) == wilson_interval(drawn.correct, 24)
+    assert "n = 24 samples of 1 problem)" in str(drawn)
+    greedy = evaluate_policy(warm, rows[:1] * 24)
+    assert greedy.interval == pytest.approx(wilson_interval(greedy.correct // 24, 1), abs=1e-6)
+
+
+def test_the_interval_holds_its_promise_and_that_of_independent_samples_does_not():
+    rng, mean, problems, samples = random.Random(1), 0.3, 30, 8
+    held = naive = 0
+    for _ in range(400):  # problems differ: each has a rate of its own, and eight samples of it
+        rates = [rng.betavariate(0.3, 0.7) for _ in range(problems)]
+        correct = sum(rng.random() < rate for rate in rates for _ in range(samples))
+        low, high = _interval(correct, [samples] * problems, sampled=True)
+        held += low <= mean <= high
+        low, high = wilson_interval(correct, problems * samples)
+        naive += low <= mean <= high
+    assert held / 400 >= 0.95
+    assert naive / 400 < 0.7
+
+
+def test_a_problem_that_weighs_more_counts_for_more(warm):
+    even, uneven = (_interval(20, sizes, sampled=False) for sizes in ([10] * 4, [37, 1, 1, 1]))
+    assert even == pytest.approx(list(wilson_interval(2, 4)), abs=1e-6)
+    assert uneven[1] - uneven[0] > even[1] - even[0]
 
 
 def test_sampling_depends_on_the_seed(warm, rows):
@@ -81,11 +122,14 @@ def test_an_episode_stays_within_its_limit_and_knows_who_wrote_what(warm, rows):
             assert text.count("<tool_response>") == sum(m["role"] == "tool" for m in episode.messages)
 
 
-def test_turns_are_limited(warm, rows):
-    torch.manual_seed(0)
-    episodes = play(warm, rows, make_environment(), max_turns=1)
-    assert any(e.world.calls for e in episodes)
-    assert max(sum(m["role"] == "assistant" for m in e.messages) for e in episodes) == 1
+def test_turns_are_limited_and_a_call_in_the_last_one_is_not_answered(warm, rows):
+    for limit in (1, 2):
+        torch.manual_seed(0)
+        episodes = play(warm, rows, make_environment(), max_turns=limit)
+        turns = [[m["role"] for m in e.messages] for e in episodes]
+        assert max(roles.count("assistant") for roles in turns) == limit
+        assert any("tool_calls" in e.messages[-1] for e in episodes)
+        assert max(e.world.calls for e in episodes) == limit - 1
 
 
 def test_an_unknown_tool_and_a_broken_argument_are_news_for_the_model(rows):

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 
 from rl_lab.grpo import grpo_advantages
+from rl_lab.rewards import batch_accuracy
 from rl_lab.train import mini_grpo
 from rl_lab.train.args import build_grpo_args, build_lora
 from rl_lab.train.environment import environment_reward, make_environment
 from rl_lab.train.grpo import make_trainer
+from rl_lab.train.reward import RewardError
 
 
 def trl_step(policy, rows, beta=0.0, learn_tool_tokens=False, **settings):
@@ -125,6 +129,81 @@ def test_a_step_moves_the_weights_and_reports_its_metrics(policy, rows):
     assert 0 <= metrics["tool_rate"] <= 1
     assert metrics["frac_reward_zero_std"] == 0
     assert metrics["completions/mean_length"] > 0
+
+
+def test_t2_18b_a_label_that_cannot_be_used_costs_its_own_group_only(policy, rows):
+    """The case: one row of two has no label."""
+    rows = [dict(rows[0]), dict(rows[1], ground_truth=None)]
+    torch.manual_seed(0)
+    metrics = mini_grpo.grpo_step(
+        policy, torch.optim.AdamW(policy.model.parameters()), rows, batch_accuracy, group_size=4, max_tokens=8
+    )
+    assert math.isfinite(metrics["loss"])
+    assert math.isfinite(metrics["grad_norm"])
+    assert math.isfinite(metrics["reward"])
+
+
+HOLES = [1.0, None, 0.0, 1.0, None, None, 0.25, None, None, None, None, None, 0.5, 0.0, 0.5, 1.0]
+
+
+def test_advantages_with_unscored_completions_are_trls(policy, rows):
+    """One missing, two missing, one left, none left: the baseline is over those that were scored."""
+    args = build_grpo_args(num_generations=4, per_device_train_batch_size=16, max_completion_length=16)
+    trainer = make_trainer(policy, rows[:4], lambda completions, **columns: HOLES[: len(completions)], args)
+    trainer.model.train()
+    inputs = trainer._generate_and_score_completions([row for row in rows[:4] for _ in range(4)])
+    theirs = inputs["advantages"].flatten()
+    scores = torch.tensor([math.nan if score is None else score for score in HOLES])
+    assert mini_grpo.centre(scores, 4).tolist() == pytest.approx(theirs.tolist(), abs=1e-5)
+    ground_floor = [a for at in range(0, 16, 4) for a in grpo_advantages(HOLES[at : at + 4])]
+    assert mini_grpo.centre(scores, 4).tolist() == pytest.approx(ground_floor, abs=1e-5)
+
+
+def test_nothing_scored_leaves_the_weights_and_is_told(policy, rows):
+    optimizer = torch.optim.AdamW(policy.model.parameters(), lr=1e-3, weight_decay=0.0)
+    before = policy.model.lm_head.weight.detach().clone()
+    metrics = mini_grpo.grpo_step(
+        policy, optimizer, rows[:2], lambda completions, **columns: [None] * len(completions), group_size=4
+    )
+    assert (metrics["loss"], metrics["grad_norm"]) == (0, 0)
+    assert math.isnan(metrics["reward"])
+    assert torch.equal(before, policy.model.lm_head.weight)
+
+
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [([1.0] * 4, "must return 8 rewards"), (["1"] * 8, "numbers or None"), ([math.nan] * 8, "finite")],
+)
+def test_a_reward_that_breaks_the_contract_is_named(policy, rows, returned, message):
+    def mine(completions, **columns):
+        return returned
+
+    with pytest.raises(RewardError, match=f"reward function mine .*{message}"):
+        mini_grpo.grpo_step(policy, None, rows[:2], mine, group_size=4, max_tokens=8)
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("where", ["new", "old", "ref"])
+def test_what_stands_at_a_masked_token_has_no_part_in_the_loss(bad, where):
+    mask = torch.tensor([[1.0, 0.0, 1.0], [1.0, 1.0, 0.0]])
+    batch = mini_grpo.Batch(None, None, mask, torch.tensor([[1.0], [-1.0]]))
+    torch.manual_seed(0)
+    values = {name: -torch.rand(2, 3) for name in ("new", "old", "ref")}
+    results = []
+    for filling in (0.0, bad):
+        values[where] = values[where].masked_fill(mask == 0, filling)
+        given = {name: value.clone().requires_grad_(name == "new") for name, value in values.items()}
+        loss, kl = mini_grpo.grpo_loss(**given, batch=batch, beta=0.1)
+        loss.backward()
+        results.append((loss.item(), kl.item(), given["new"].grad.tolist()))
+    assert results[0] == results[1]
+    assert math.isfinite(results[1][0])
+
+
+def test_a_batch_in_which_nothing_counts_has_a_loss_of_0():
+    batch = mini_grpo.Batch(None, None, torch.zeros(1, 2), torch.ones(1, 1))
+    loss, kl = mini_grpo.grpo_loss(torch.zeros(1, 2), torch.zeros(1, 2), None, batch)
+    assert (loss.item(), kl.item()) == (0, 0)
 
 
 def test_equal_rewards_leave_the_weights_where_they_are(policy, rows):

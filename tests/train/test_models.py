@@ -103,6 +103,109 @@ def test_a_saved_adapter_loads_on_its_base_and_goes_on_training(policy, tmp_path
     assert any(p.requires_grad for p in again.model.parameters())
 
 
+@pytest.fixture
+def padless(tmp_path):
+    """A saved model without a token to spare for padding, as GPT-2 and Pythia are."""
+    from tokenizers import Tokenizer, decoders, pre_tokenizers, trainers
+    from tokenizers import models as kinds
+
+    words = Tokenizer(kinds.BPE())
+    words.pre_tokenizer, words.decoder = (
+        pre_tokenizers.ByteLevel(add_prefix_space=False),
+        decoders.ByteLevel(),
+    )
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    words.train_from_iterator(
+        ["6*9=54 nuts. Final Answer: 54"],
+        trainers.BpeTrainer(
+            vocab_size=280,
+            special_tokens=["<|endoftext|>"],
+            initial_alphabet=alphabet,
+            show_progress=False,
+        ),
+    )
+    transformers = pytest.importorskip("transformers")
+    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=words, eos_token="<|endoftext|>")
+    tokenizer.chat_template = "{% for m in messages %}{{ m.content }}{% endfor %}"
+    config = transformers.LlamaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        num_key_value_heads=2,
+        tie_word_embeddings=True,
+        eos_token_id=0,
+    )
+    transformers.LlamaForCausalLM(config).save_pretrained(tmp_path / "base")
+    tokenizer.save_pretrained(tmp_path / "base")
+    return tmp_path / "base", len(tokenizer)
+
+
+def outputs(policy):
+    with torch.no_grad():
+        return policy.model(input_ids=torch.tensor([[5, 6, 7]])).logits
+
+
+def with_trained_adapter(policy):
+    policy.model = pytest.importorskip("peft").get_peft_model(policy.model, build_lora(2))
+    with torch.no_grad():
+        for name, p in policy.model.named_parameters():
+            if "lora_" in name:
+                p.add_(0.1)
+    return policy
+
+
+@pytest.mark.parametrize("keep_tokenizer", [True, False])
+def test_t2_12_an_adapter_beside_an_added_pad_token_loads_again(padless, tmp_path, keep_tokenizer):
+    base, words = padless
+    trained = with_trained_adapter(load_model(str(base), device="cpu", say=None))
+    assert trained.model.get_input_embeddings().weight.shape[0] == words + 1
+    folder = trained.save(tmp_path / "adapter")
+    if not keep_tokenizer:  # as a trainer's checkpoint may be
+        for file in folder.glob("*token*"):
+            file.unlink()
+    again = load_model(str(folder), device="cpu", say=None)
+    assert again.tokenizer.pad_token == "<|pad|>"
+    assert again.model.get_input_embeddings().weight.shape[0] == words + 1
+    assert torch.allclose(outputs(again), outputs(trained), atol=1e-6)
+
+
+def test_a_model_with_an_added_pad_token_loads_again(padless, tmp_path):
+    base, words = padless
+    grown = load_model(str(base), device="cpu", say=None)
+    again = load_model(str(grown.save(tmp_path / "grown")), device="cpu", say=None)
+    assert torch.equal(outputs(again), outputs(grown))
+    assert outputs(again).shape[-1] == words + 1
+
+
+def test_an_adapter_on_a_base_made_in_memory_takes_it_along(policy, tmp_path):
+    trained = with_trained_adapter(policy)
+    folder = trained.save(tmp_path / "adapter")
+    for _ in range(2):  # a policy that was loaded is saved whole as well, also into its own folder
+        again = load_model(str(folder), device="cpu", say=None)
+        assert again.has_adapter
+        assert torch.equal(outputs(again), outputs(trained))
+        folder = again.save(folder)
+
+
+def test_an_adapter_on_a_base_trained_since_it_was_loaded_takes_it_along(policy, tmp_path):
+    from rl_lab.train import shopping, tiny
+
+    loaded = load_model(str(policy.save(tmp_path / "start")), device="cpu", say=None)
+    tiny.warm_up(loaded, shopping.demonstrations(20, 0), steps=2)
+    trained = with_trained_adapter(loaded)
+    again = load_model(str(trained.save(tmp_path / "adapter")), device="cpu", say=None)
+    assert torch.equal(outputs(again), outputs(trained))
+
+
+def test_an_adapter_without_a_base_is_told(policy, tmp_path):
+    folder = with_trained_adapter(policy).save(tmp_path / "adapter")
+    (folder / "rl_lab_base").rename(tmp_path / "elsewhere")
+    with pytest.raises(ValueError, match="does not say which model it belongs to"):
+        load_model(str(folder), device="cpu", say=None)
+
+
 def test_a_folder_that_is_not_there_is_no_hub_name():
     with pytest.raises(ValueError, match="no such folder"):
         load_model("./nowhere/at/all", device="cpu", say=None)

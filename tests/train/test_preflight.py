@@ -178,3 +178,10 @@ def test_an_environment_that_trl_cannot_use_is_refused(kind, message):
 
 def test_the_course_environment_shows_only_its_tool():
     assert check_environment(make_environment()) == ["environment ShoppingTools offers calc"]
+
+
+def test_weights_that_are_no_numbers_are_refused():
+    """With nan every comparison is false, and a reward that pays anything would pass."""
+    rows = [to_rl(p, style="messages") for p in generate(2, seed=13, steps=2)]
+    with pytest.raises(PreflightError, match="weights of the rewards must be finite"):
+        preflight(rows, ["accuracy", "format"], weights=[1.0, float("nan")])

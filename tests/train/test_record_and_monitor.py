@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 
 import pytest
 
 from rl_lab.train._live import page_html
 from rl_lab.train.monitor import Monitor, findings
-from rl_lab.train.record import add_sample, add_step, new_run, read_run, write_run
+from rl_lab.train.record import add_sample, add_step, episode_turns, new_run, read_run, write_run
 
 
 @pytest.fixture
@@ -168,6 +170,71 @@ def test_a_healthy_run_is_not_warned_about():
     assert findings(log) == []
     solved = [{"reward": 0.99, "entropy": 0.001, "reward_std": 0.05} for _ in range(20)]
     assert findings(solved) == []
+
+
+@pytest.mark.parametrize("key", ["loss", "kl"])
+def test_a_nan_is_told_as_one_and_not_as_above_a_limit(key):
+    found = dict(findings([{"reward": 0.2, "loss": 0.1, "kl": 0.01} | {key: math.nan}]))
+    assert list(found) == ["nan"]
+    assert found["nan"].startswith(f"the {key} is nan: the weights are ruined")
+
+
+def test_an_infinite_kl_is_above_its_limit():
+    assert list(dict(findings([{"reward": 0.2, "loss": 0.1, "kl": math.inf}]))) == ["kl"]
+    assert list(dict(findings([{"reward": 0.2, "loss": math.inf, "kl": 0.1}]))) == ["nan"]
+
+
+WATCHED = ("kl", "completions/clipped_ratio", "unanswered_calls", "entropy", "reward", "grad_norm")
+
+
+@pytest.mark.parametrize("key", WATCHED)
+def test_a_nan_is_neither_above_a_limit_nor_below_it(key):
+    healthy = {"reward": 0.5, "reward_std": 0.3, "entropy": 0.4, "kl": 0.01}
+    healthy |= {"completions/clipped_ratio": 0.0, "unanswered_calls": 0.0}
+    log = [healthy | {"step": i, key: math.nan} for i in range(1, 13)] + [healthy | {"step": 13}]
+    held_out = [{"step": 5, "accuracy": 0.6}, {"step": 13, "accuracy": 0.4}]
+    assert [kind for kind, _ in findings(log)] == []
+    log[-1][key] = math.nan
+    assert [kind for kind, _ in findings(log)] == (["nan"] if key == "kl" else [])
+    assert "drift" not in dict(findings(log, held_out))
+
+
+def test_an_evaluation_that_is_nan_is_no_fall():
+    log = [{"step": i, "reward": i / 20} for i in range(1, 21)]
+    held_out = [
+        {"step": 5, "accuracy": 0.6},
+        {"step": 15, "accuracy": 0.6},
+        {"step": 20, "accuracy": math.nan},
+    ]
+    assert findings(log, held_out) == []
+    held_out[0]["accuracy"] = math.nan
+    assert findings(log, [*held_out, {"step": 20}]) == []
+
+
+def test_live_curves_leave_nan_out_and_say_it():
+    log = [{"step": i, "loss": value} for i, value in enumerate([0.5, math.nan, 0.25, math.inf, math.nan], 1)]
+    page = page_html("", (1.0, "step 5/5"), log, ("loss",), [])
+    spots = re.search(r'polyline points="([^"]+)"', page)[1]
+    assert len(spots.split()) == 2
+    assert "nan" not in spots
+    assert "loss: nan at step 5, between 0 and 0.5" in page
+    assert "polyline" not in page_html("", (1.0, "step 2/2"), log[1:2], ("loss",), [])
+
+
+def test_a_call_with_arguments_that_are_no_object_is_shown_as_written():
+    shown = [
+        episode_turns(
+            [
+                {
+                    "role": "assistant",
+                    "content": "",
+                    "tool_calls": [{"function": {"name": "calc", "arguments": a}}],
+                }
+            ]
+        )[0]["text"]
+        for a in ('{"expression": "1+1"}', ["80"], 7, {})
+    ]
+    assert shown == ['calc("{\\"expression\\": \\"1+1\\"}")', 'calc(["80"])', "calc(7)", "calc()"]
 
 
 def test_a_silent_zero_is_warned_about_after_twenty_steps():

@@ -240,3 +240,40 @@ def test_lora_is_built_from_words():
         ValueError, match="LoraConfig has no setting 'lora_dropuot'; did you mean 'lora_dropout'"
     ):
         build_lora(4, lora_dropuot=0.1)
+
+
+@pytest.mark.parametrize(
+    "targets", [["q_proj", "lm_head"], ["model.lm_head"], ".*(q_proj|lm_head)", "lm_head"]
+)
+def test_an_adapter_on_the_output_layer_is_warned_about(targets):
+    with pytest.warns(SettingWarning, match="TRL's trainers refuse an adapter there"):
+        build_lora(4, target_modules=targets)
+
+
+@pytest.mark.parametrize("targets", [["embed_tokens"], ["q_proj", "wte"], r".*embed_tokens"])
+def test_an_adapter_on_an_embedding_that_may_be_tied_is_warned_about(targets):
+    with pytest.warns(SettingWarning, match="the adapter leaves the output layer as it was"):
+        build_lora(4, target_modules=targets)
+
+
+@pytest.mark.parametrize("targets", ["all-linear", ["q_proj", "head"], r".*\.(q|v)_proj", ["embed_dropout"]])
+def test_other_targets_are_taken_without_a_word(targets, recwarn):
+    build_lora(4, target_modules=targets)
+    build_lora(4, target_modules=["embed_tokens"], ensure_weight_tying=True)
+    assert not recwarn.list
+
+
+def test_trl_does_refuse_it(policy, rows, grpo_settings):
+    """What the warning says is so; in SFT and in GRPO."""
+    from rl_lab.train.grpo import run_grpo
+    from rl_lab.train.sft import run_sft
+
+    with pytest.warns(SettingWarning):
+        lora = build_lora(2, target_modules=["lm_head"])
+    with pytest.raises(ValueError, match="adapter to `lm_head` is not supported"):
+        run_grpo(policy.copy(), rows, lora=lora, skip_preflight=True, **grpo_settings)
+    examples = [
+        {"prompt": row["prompt"], "completion": [{"role": "assistant", "content": "55"}]} for row in rows
+    ]
+    with pytest.raises(ValueError, match="adapter to `lm_head` is not supported"):
+        run_sft(policy.copy(), examples, lora=lora, max_steps=1, output_dir=grpo_settings["output_dir"])
