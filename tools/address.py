@@ -26,7 +26,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "02": CHAT,
     "09": ("numpy",),
     "10": CHAT,
-    "11": ("torch", "datasets", "transformers"),
+    "11": ("torch", "accelerate", "datasets", "transformers", "trl"),
     "12": CHAT,
     "15": TRAIN,
     "16": CHAT,

@@ -62,7 +62,7 @@ def show(text: str, html: Callable[[bool], str], widget: Callable[[], Any]) -> N
         _hide_twin(live)
         twin = f'<div data-xp-twin="{live.model_id}">{html(site_assets())}</div><style>{ALONE}</style>'
         display({"text/plain": text, "text/html": twin}, raw=True)
-        display({"text/plain": "", WIDGET: _view(live)}, raw=True)
+        display({WIDGET: _view(live)}, raw=True)  # no text: a terminal has just shown it
 
 
 def _view(live: Any) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -26,7 +27,7 @@ def quiet() -> Iterator[None]:
     shown = bars.is_progress_bar_enabled()
     tables = need("datasets").utils.logging
     rows_shown = tables.is_progress_bar_enabled()
-    bar = need("tqdm").tqdm
+    bar = sys.modules["tqdm"].tqdm  # transformers has brought it
     begin = bar.__init__
 
     def without_a_bar(self: Any, *args: Any, **settings: Any) -> None:
