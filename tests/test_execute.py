@@ -161,9 +161,7 @@ class TestTheCourseItself:
     @pytest.mark.site
     def test_records_and_data_are_known(self, readers):
         assert readers["rl_lab/data/gsm8k_audit.json"]
-        assert readers["runs/12_outcome_1.json"] >= {"12_tool_use_emerges"}
-        unread = [p.name for p in sorted((ROOT / "runs").glob("*.json")) if f"runs/{p.name}" not in readers]
-        assert unread == [], "a record that no page reads"
+        assert readers["runs/12_outcome_1.json"] == {"12_tool_use_emerges"}
 
 
 class TestABuildThatEndsEarly:
