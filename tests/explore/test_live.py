@@ -161,7 +161,7 @@ def test_static_mode_makes_no_widget_and_live_mode_no_page(shown, monkeypatch):
     explore(figures.still)
     monkeypatch.setenv("RL_LAB_EXPLORE", "live")
     explore(figures.still)
-    assert [set(b) for b in shown] == [{"text/plain", "text/html"}, {_show.WIDGET}]
+    assert [set(b) for b in shown] == [{"text/plain", "text/html"}, {"text/plain", _show.WIDGET}]
 
 
 def test_colab_gets_the_widget(shown, monkeypatch):
