@@ -24,8 +24,9 @@ class Record(dict):
         try:
             return self[name]
         except KeyError:
+            # From 3.12 on Python adds a "Did you mean" of its own, from what `obj` has; one is enough.
             raise AttributeError(
-                f"no field {name!r}; there are {', '.join(self)}{closest(name, self)}"
+                f"no field {name!r}; there are {', '.join(self)}{closest(name, self)}", name=name, obj=None
             ) from None
 
     def __dir__(self) -> list[str]:
