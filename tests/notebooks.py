@@ -12,7 +12,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from tools import pages
+from tools import execute, pages
 
 ROOT = Path(__file__).resolve().parents[1]
 PATHS = pages.notebooks()
@@ -85,14 +85,11 @@ def executed(path: Path) -> nbformat.NotebookNode:
     Where that was not made of this source, the test is skipped for a person who works at the notebook, and fails in CI,
     where a skip would hide that nothing was looked at.
     """
-    built = ROOT / "_build" / "jupyter_execute" / "notebooks" / path.name
-    refuse = pytest.fail if os.environ.get("CI") else pytest.skip
-    if not built.is_file():
-        refuse(f"{path.name} was not executed yet: run `make book`")
-    found = read(built)
-    if [c.source for c in found.cells] != [c.source for c in read(path).cells]:
-        refuse(f"{path.name} has changed since the last `make book`: run it again")
-    return found
+    page = execute.Page(f"notebooks/{path.stem}")
+    if stale := page.why_stale():
+        refuse = pytest.fail if os.environ.get("CI") else pytest.skip
+        refuse(f"the outputs of {path.name} are not of today: {stale}; run `make book`")
+    return read(page.stored)
 
 
 def exercises_of(notebook: nbformat.NotebookNode) -> list[Exercise]:
