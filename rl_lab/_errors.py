@@ -15,7 +15,7 @@ from typing import Any
 
 from rl_lab._record import Record
 from rl_lab.answers import Answer, find_answer, parse_number, same_number
-from rl_lab.calculator import CalculatorError, evaluate
+from rl_lab.calculator import CalculatorError, evaluate, nearest
 from rl_lab.rewards import completion_text, format_ok
 from rl_lab.rows import plain_expression, states_value
 
@@ -87,7 +87,9 @@ def recompute_steps(completion: Any) -> list[Record]:
         carried = _carried(expression, right, value)
         ok = _says(stated, expression, value) or _right_side(text, equals.end()) == value
         steps.append(
-            Record(expression=expression, stated=stated[1], value=float(value), ok=ok, carried=float(carried))
+            Record(
+                expression=expression, stated=stated[1], value=nearest(value), ok=ok, carried=nearest(carried)
+            )
         )
         if not ok or carried != value:  # else the stated number stands, rounded as it may be
             # Keyed without its sign: in "-2 - 4" the number that is found is 2.

@@ -331,7 +331,11 @@ def _log_chance_to_avoid(n: int, hits: int, k: int) -> float:
     few, many = sorted((hits, k))
     parts, total = [], 0.0
     for j in range(few):
-        parts.append(math.log1p(-many / (n - j)))
+        # Each form keeps a small number that the other rounds away: for n = 10**18 and many = n - 1 the rest is no 0.
+        share, rest = many / (n - j), (n - j - many) / (n - j)
+        if rest == 0:
+            return -math.inf
+        parts.append(math.log1p(-share) if share < 0.5 else math.log(rest))
         total += parts[-1]
         if total < -800:
             break

@@ -11,10 +11,11 @@ from decimal import Decimal
 from fractions import Fraction
 
 from rl_lab._record import Record
-from rl_lab.calculator import MAX_LENGTH, CalculatorError, evaluate
+from rl_lab.calculator import MAX_LENGTH, CalculatorError, evaluate, nearest
 
 CURRENCY = "$€£¥￥₹"
 NUMBER = r"(?:[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]+(?:\.[0-9]+)?|\.[0-9]+)"
+MAX_NESTED = 50  # marks around one another; GSM8K has none
 _MARK = re.compile(r"<<([^<>\n]*)>>")
 # Inside a mark stands a calculation: with its result behind "=", or bare. "5 << 8 and 9 >> 6" is no mark.
 _INSIDE = re.compile(rf"(?=.*[0-9])(?:.*=.*|[-+*/×÷−x().,0-9% {CURRENCY}]*)")
@@ -26,14 +27,31 @@ def strip_calc_marks(text: str) -> str:
 
     GSM8K writes the result behind its mark (``<<48/2=24>>24``). Where a set does not, the result takes the
     mark's place, so that no number is lost. What is no mark stays: angle brackets around words, a mark that is
-    cut or broken, a mark without a result that the text does not give either.
+    cut or broken, a mark without a result that the text does not give either. Marks within marks go as well, from the
+    inside out, so a second call changes nothing; a text with more than 50 of them around each other stays as it is.
 
     Examples
     --------
     >>> strip_calc_marks("6*9=<<6*9=54>>54 nuts")
     '6*9=54 nuts'
-    >>> strip_calc_marks("She has <<6*9=54>> nuts; 5 < 8.")
-    'She has 54 nuts; 5 < 8.'
+    >>> strip_calc_marks("She has <<6*9=54>> nuts; 5 < 8."), strip_calc_marks("<<2*<<3+4=7>>7=14>>14")
+    ('She has 54 nuts; 5 < 8.', '14')
+    """
+    left, before = text, None
+    for _ in range(MAX_NESTED + 1):
+        left, before = without_innermost_marks(left), left
+        if left == before:
+            return left
+    return text
+
+
+def without_innermost_marks(text: str) -> str:
+    """Take out the marks that hold no other mark, and leave the marks around them broken.
+
+    Examples
+    --------
+    >>> without_innermost_marks("<<2*<<3+4=7>>7=14>>14")
+    '<<2*7=14>>14'
     """
     kept, at = [], 0
     for mark in calc_marks(text):
@@ -130,7 +148,7 @@ def _check(mark: str) -> Record:
     check = Record(mark=mark, expression=expression, stated="=".join(sides), value=None, ok=False)
     try:
         value = evaluate(plain_expression(expression))
-        check["value"] = float(value)
+        check["value"] = nearest(value)
         check["ok"] = bool(sides) and all(states_value(side, value) for side in sides)
     except CalculatorError:  # unreadable or impossible: not a mark anyone should learn from
         pass

@@ -14,9 +14,11 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from decimal import Context, Decimal
+from fractions import Fraction
 from operator import index
 from typing import Any, NamedTuple
 
+from rl_lab._context import is_part
 from rl_lab._patterns import LazyPattern
 from rl_lab._visible import without_invisible
 
@@ -63,7 +65,7 @@ _SCIENTIFIC = (
 # a divisor, and a dot behind a letter or a dot is no decimal point (Rs.31, ...72).
 _START = (
     rf"(?=[0-9.√\\{_VULGAR}])(?<![0-9])(?<![0-9]\.)(?<![0-9a-zπ)}}]/)(?!(?<=[.a-z])\.)"
-    r"(?:(?<![a-z])|(?<=usd)|(?<=rmb)|(?<=cny)|(?<=eur)|(?<=gbp)|(?<=rs))(?<![a-z]_)(?<!step\s)(?<!\bnot\s)"
+    r"(?:(?<![a-z])|(?<=usd)|(?<=rmb)|(?<=cny)|(?<=eur)|(?<=gbp)|(?<=rs)|(?<=\\boxed)|(?<=\\fbox))(?<![a-z]_)(?<!step\s)(?<!\bnot\s)"
 )
 NUMBER = LazyPattern(
     rf"""{_START}(?:
@@ -75,6 +77,10 @@ NUMBER = LazyPattern(
     | (?P<european>{_EUROPEAN})
     | (?P<opaque>\\[dt]?frac|\\sqrt|√  # not of whole numbers, so still to be worked out
         |[0-9]{{1,2}}(?:,[0-9]{{2}})+,[0-9]{{3}}(?!,?[0-9]))  # 1,00,000: an Indian lakh or a list, who knows
+    | (?=[0-9][0-9,\ ]*+\.[0-9]*+(?:[(…\ \\]|\.\.\.))(?:  # 0.1(6), 0.1\overline{{6}}, 0.1666...
+        (?P<once>{_INT}\.[0-9]*+)(?:\((?P<period>[0-9]{{1,30}})\)
+        |\s?\\(?:overline|bar|dot)\s?(?:\{{\s?(?P<barred>[0-9]{{1,30}})\s?\}}|(?P<barred1>[0-9])))
+    | (?P<endless>{_INT}\.[0-9]++)(?:\.{{3}}|…))
     | (?P<dec>{_INT}(?:\.[0-9]++)?|\.[0-9]++)(?:{_SCIENTIFIC}|\s?(?P<vulgar>[{_VULGAR}]))?
     | (?P<alone>[{_VULGAR}])
     )""",
@@ -82,8 +88,8 @@ NUMBER = LazyPattern(
 )
 # What makes a token more than a number: a power, a date, a ratio, a version, a multiple of π, a name (0x1F, 3x4, 5h30).
 _CONTINUES = LazyPattern(
-    r"\s?(?:\^\s?\{?\s?(?!(?:th|st|nd|rd|\\?circ|o)\b)[-+]?[0-9a-z(]|\*\*\s?[0-9])|[\u00b2\u00b3\u00b9\u2070-\u2079]"
-    r"|[/:.][0-9]|\s?(?:\\[dt]?frac|\\sqrt|√|\\?pi\b|π)|(?!(?:[cdkm]?m|ft|in|yd)[23]\b)[A-Za-z]{1,3}[0-9]"
+    r"\s?(?:\^\s?\{?\s?(?!(?:th|st|nd|rd|\\?circ|o)\b)[-+]?[0-9a-z(.]|\*\*\s?[0-9])|[\u00b2\u00b3\u00b9\u2070-\u2079]"
+    r"|[\u0305\u0307]|[/:.][0-9]|\s?(?:\\[dt]?frac|\\sqrt|√|\\?pi\b|π)|(?!(?:[cdkm]?m|ft|in|yd)[23]\b)[A-Za-z]{1,3}[0-9]"
 )
 _SIGN = LazyPattern(
     r"(?:^|(?P<before>[^\s*_`{(\[\"']))[\s*_`{(\[\"']{0,8}"
@@ -92,6 +98,9 @@ _SIGN = LazyPattern(
     re.IGNORECASE,
 )
 _BOTH_SIGNS = ("+/-", "±", "∓", "\\pm", "\\mp")
+
+
+_PERIOD = LazyPattern(r"(?<=[0-9.])([0-9]{1,6}?)\1{1,400}\Z")
 
 
 class Token(NamedTuple):
@@ -142,17 +151,24 @@ def _token(text: str, match: re.Match[str], floor: int) -> Token:
     sign = _SIGN.search(look)
     if sign and _is_sign(sign):
         begin -= len(look) - sign.start("sign")
-        if value is not None:
-            value = (
-                None if sign["sign"] in _BOTH_SIGNS else value if sign["sign"] == "+" else value.copy_negate()
-            )
+        if sign["sign"] in _BOTH_SIGNS or _is_doubled(look, sign):
+            value = None
+        elif value is not None and sign["sign"] != "+":
+            value = value.copy_negate()
     return Token(value, begin, end)
+
+
+def _is_doubled(look: str, sign: re.Match[str]) -> bool:
+    """Tell --8 and -(-8) from 74 - (-8), where the first sign subtracts."""
+    if (sign["before"] or " ") not in "-+±":
+        return False
+    return not look[: sign.start("before")].rstrip()[-1:].isdigit()
 
 
 def _is_sign(match: re.Match[str]) -> bool:
     """Tell a sign (-8, is -8, = - 8) from a subtraction (48-24) and from a dash between words."""
     before = match["before"]
-    if before is None:
+    if before is None or before in "-+±":
         return True
     # Behind a number, a closing bracket or a glued word, "-" joins; it does not sign.
     if before.isdigit() or before in ")]}%" or (before == "$" and match["gap"]):
@@ -171,6 +187,11 @@ def _value(match: re.Match[str]) -> Decimal | None:
         return _mixed(value, _vulgar(part["vulgar"])) if part["vulgar"] else value
     if part["opaque"]:
         return None
+    if part["once"]:
+        return _repeating(part["once"], part["period"] or part["barred"] or part["barred1"])
+    if part["endless"]:  # 0.1666...: where no digits repeat, nobody knows how it goes on
+        tail = _PERIOD.search(part["endless"])
+        return _repeating(part["endless"][: tail.start()], tail[1]) if tail else None
     if part["european"]:
         return _decimal(part["european"].replace(".", "").replace(",", "."))
     if part["alone"]:
@@ -193,6 +214,17 @@ def _decimal(digits: str, exponent: str | None = None) -> Decimal | None:
         return None
     value = Decimal(digits if exponent is None else f"{digits}e{exponent}")
     return value if not value or abs(value.adjusted()) <= MAX_MAGNITUDE else None
+
+
+def _repeating(once: str, period: str) -> Decimal | None:
+    """Read a decimal whose `period` goes on without end behind the digits of `once`: 0.1(6) is 1/6."""
+    once = re.sub(r"[^0-9.]", "", once)
+    if len(once) > MAX_DIGITS:
+        return None
+    digits = once.replace(".", "")
+    scale = 10 ** (len(once) - once.index(".") - 1)
+    top = int(digits + period) - int(digits or "0")
+    return _fraction(str(top), str(scale * (10 ** len(period) - 1)))
 
 
 def _fraction(top: str, bottom: str) -> Decimal | None:
@@ -258,7 +290,9 @@ def parse_number(text: object) -> Decimal | None:
 
 
 def _exact(number: Any) -> int | str:
-    """Read an int of any library without a detour over float, which is exact only up to 2**53."""
+    """Read a whole number of any kind without a detour over float, which is exact only up to 2**53."""
+    if isinstance(number, Fraction) and number.denominator == 1:
+        return number.numerator
     try:
         return index(number)
     except TypeError:
@@ -270,7 +304,7 @@ def _parse_text(text: str) -> Decimal | None:
     if token is None or token.value is None:
         return None
     alone = _LABEL.fullmatch(text, 0, token.start) and _UNIT.fullmatch(text, token.end)
-    return token.value if alone else None
+    return token.value if alone and not is_part(text, token.start, token.end) else None
 
 
 def same_number(a: object, b: object, tol: Decimal = Decimal("1e-6")) -> bool:

@@ -35,16 +35,31 @@ _THINK_END = LazyPattern(r"(?:</|\[/|◁/)(?:seed:)?think(?:ing)?\s{0,3}[>\]▷]
 _MARKUP = LazyPattern(
     r"<br\s?/?>|\\n(?![a-z])|~~[^~\n]{1,200}~~|<(?P<gone>del|s|strike)>[^<\n]{0,200}</(?P=gone)>"
     r"|\\x?cancel\{[^{}\n]{0,60}\}|\\(?:begin|end)\{[a-z]{1,12}\*?\}(?:\{[clr|]{0,8}\})?"
-    r"|\\(?![dt]?frac|sqrt|boxed|fbox|times|cdot|(?:pi|pm|mp)(?![A-Za-z]))[A-Za-z]{1,20}|\\[()\[\]$]"
+    r"|\\(?![dt]?frac|sqrt|boxed|fbox|times|cdot|(?:pi|pm|mp|log|ln|lg|exp|sin|cos|tan|gcd|lcm|max|min|d?binom|not|neq?"
+    r"|overline|bar|dot|abs|lfloor|lceil|l?[vV]ert)(?![A-Za-z]))[A-Za-z]{1,20}|\\[()\[\]$]"
     r"|&\#?[A-Za-z0-9]{1,8};|</?(?:b|i|u|p|em|strong|code|div|span)>"
 )
 
 # Base models, shown question after question, go on with the next one; chat models may play the user.
+_ITEM = (
+    r"(?:(?:(?:word|story|maths?)\ )?(?:question|problem|example|exercise|task|instruction)s?|ex\.?|q\.?|puzzle|riddle"
+    r"|quiz|challenge|query|prompt|input|homework|assignment|scenario|follow-?up(?:\ question)?"
+    r"|(?:case|test|item)(?=\ [0-9])|pregunta|problema|ejercicio|ejemplo|frage|aufgabe|beispiel"
+    r"|задача|вопрос|пример|问题|問題|题目|題目|例题?|例題|示例|练习题?|习题|任务|输入)"
+)
+_SPEAKER = r"(?:human|user|student|pupil|teacher|tutor|customer|client|learner|person|asker|me|you|用户|学生|老师|提问)"
+_COUNT = r"(?:\s?(?:[\#№]|no\.\s|\()?[0-9]{1,3}\)?|\ (?:one|two|three|four|five))?"
 _NEXT_TURN = LazyPattern(
-    r"\n[ \t>*_\[]{0,8}(?:question|problem|q|human|user|instruction|问题|题目)\s?[0-9]{0,3}[*_\] ]{0,4}:"
-    r"|\n\#{1,6} ?(?:question|problem|instruction|问题|题目) ?[0-9]{0,3}[*_: ]{0,4}(?=\n)"
-    r"|(?P<template><\|im_start\|>user|<\|start_header_id\|>user|<start_of_turn>user|\[INST\])",
-    re.IGNORECASE,
+    rf"""
+      \n(?!\n)(?:[ \t>*_\[(\#=~-]|[0-9]\.\ ){{0,10}}(?:here\ is\ |let's\ (?:try|do|solve)\ )?
+        (?:(?:the|a|an|next|new|another|second|other|similar|practice|bonus|sample)\ ){{0,3}}
+        (?:(?:{_ITEM}|{_SPEAKER}){_COUNT}[*_\]) ]{{0,4}}:                                # Task: **Example 2**:
+        | {_ITEM}\s?\#?[0-9]{{1,3}}[*_\])]{{0,4}}(?:[.)\]]|\s?[-—]\s|[*_ \t]{{0,4}}(?=\n))    # Q2. Problem 3
+        | 第\s?[0-9]{{1,3}}\s?题)
+    | \n(?:\#{{1,6}}\ ?|\*\*|__)(?:{_ITEM}|{_SPEAKER}){_COUNT}[*_:\ ]{{0,4}}(?=\n)             # ### User
+    | (?P<template><\|im_start\|>user|<\|start_header_id\|>user|<start_of_turn>user|<\|?user\|?>|\[INST\]
+        |<\|(?:im_end|eot_id|endoftext|end_of_text|end)\|>|</s>)""",
+    re.IGNORECASE | re.VERBOSE,
 )
 _BLANK_LINE = LazyPattern(r"\n[ \t]*(?=\n)")
 

@@ -5,19 +5,21 @@ module, so it follows written conventions instead of guesses:
 
 1. Reasoning is not an answer: all up to the last ``</think>`` is dropped, all from a ``<think>`` that never closes,
    and blocks of other names (``<reasoning>``). Nor is struck-out text, nor what follows once the model, having
-   answered, invents the next ``Question:`` or plays the user.
+   answered, invents the next ``Question:``, ``Example 2`` or ``Task:`` or plays the user, the student, the teacher.
 2. An explicit marker outranks a bare number. Markers are ``Final Answer:`` (any case; heading, bold, full-width
    colon, dash, arrow, table cell, JSON key) and ``最终答案``; ``#### 72``; ``\boxed{72}``; ``<answer>72</answer>``;
    and, with a number right behind them, "the answer is", ``Answer:``, ``答案``. The **last** one wins, of any kind.
-3. On the marker's line the right side of the last ``=`` is read (the left one, if only that is worked out);
-   without ``=``, the first number. If the line is empty, the next line with text is the marker's line. What
-   follows the first sentence, or stands in parentheses, is commentary.
-4. Several values are no answer: ``70 or 72``, ``70, 72``, ``70-72``, ``±8``, ``48 + 24`` without ``=``, ``5 hours 30
-   minutes``. Nor is a marker without a number, a clock time off the full hour, a date, a ratio, a power, a multiple
-   of π, a name such as ``3x4``, or anything that is not finite.
+3. On the marker's line the right side of the last ``=`` is read (the left one, if only that is worked out); without
+   ``=``, the first number behind a list number (``1) 42``). If the line is empty, the next line with text is the
+   marker's line. What follows the first sentence, or stands in parentheses, is commentary.
+4. Several values are no answer: ``70 or 72``, ``70, 72``, ``70-72``, ``$4 to $6``, ``3 m x 4 m``, ``Ann: 42, Bob:
+   43``, ``±8``, ``--8``, ``48 + 24`` without ``=``, ``5 hours 30 minutes``. Nor is a part of a value that is still to
+   be worked out (``sqrt(16)``, ``5 + x``, ``half of 16``, ``5!``, ``|-5|``, ``2 and a half``), nor what is denied or
+   taken back (``cannot be 42``, ``42? No, 43``). Nor is a marker without a number, a clock time off the full hour, a
+   date, a ratio, a power, a multiple of π, a name such as ``3x4``, or anything that is not finite.
 5. Separators are English: ``1,234`` is 1234 and ``12,34`` two numbers. What can mean but one number is read as well:
-   ``1 234``, ``1'234``, ``1.234,56``, ``€31,50``. Units never scale (``25%`` is 25, ``4 million`` is 4), and number
-   words are not read (``seventy-two``).
+   ``1 234``, ``1'234``, ``1.234,56``, ``€31,50``, and ``0.(3)`` or ``0.333...``, which is a third. Units never scale
+   (``25%`` is 25, ``4 million`` is 4), and number words are not read (``seventy-two``).
 6. Without any marker the last number of the text counts, and ``find_answer(...).marker`` says so: watch it for
    format drift.
 
@@ -32,9 +34,10 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from rl_lab._context import is_denied, is_part, is_taken_back
 from rl_lab._numerals import MAX_DIGITS, Token, canonical, parse_number, plain, same_number, tokens
 from rl_lab._patterns import LazyPattern
-from rl_lab._single_value import read_value
+from rl_lab._single_value import lists_names, read_value
 from rl_lab._visible import end_of_turn, without_invisible, without_markup, without_reasoning
 
 __all__ = [
@@ -112,6 +115,9 @@ _LINE_START = LazyPattern(r"(?:^|\n)[\s>#*_\-0-9.)(]{0,12}$")
 _DIGIT = LazyPattern(r"[0-9¼½¾⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞]")
 _WORD = LazyPattern(r"\w")
 _BULLET = LazyPattern(r"[\s>*#]{0,12}(?:[-+•*]\s+|\d{1,2}[.)]\s+(?=[^\n]*\d))?")
+_LIST_NUMBER = LazyPattern(  # "1) 42", "**1.** 42"; but "18. 2 checks" is an answer and a comment
+    r"[\s*_]{0,6}(?:(?:\d{1,2}\)|\[\d{1,2}\])(?:[*_}]{0,3}\s+(?![a-z]{2})|(?=[-$]?\d))(?=[^\n]*\d)|1\.[*_]{0,3}\s+(?=[*_$€£¥\\-]{0,4}[0-9]))"
+)
 _BRACE = LazyPattern(r"[{}]")
 _TAG_END = LazyPattern(rf"[<\[]/{_TAG}", re.IGNORECASE)
 _LEADS_ON = LazyPattern(
@@ -198,7 +204,8 @@ def _marked(text: str) -> tuple[Token | None, str] | None:
     text = text[: end_of_turn(text, marks[0].end(), strong)]
     marks = [m for m in marks if m.end() <= len(text)]
     last = marks[-1]
-    token, name = read_value(text, *_region(text, last)), last.lastgroup
+    (start, end), name = _region(text, last), last.lastgroup
+    token = None if name != "boxed" and lists_names(text, start, end) else read_value(text, start, end)
     for before in reversed(marks[-4:-1]):
         start, end = _region(text, before)
         stop = min(end, last.start())
@@ -229,12 +236,18 @@ def _region(text: str, match: re.Match[str]) -> tuple[int, int]:
     """Give the span that belongs to a marker: what a box or tag holds, the rest of its line, or the next with text."""
     start = match.end()
     if match.lastgroup == "boxed":
-        return start, _box_end(text, start)
+        end = _box_end(text, start)
+        return start, end if match[0].endswith("{") else min(end, _line_end(text, start))
     closed = _TAG_END.search(text, start, start + MAX_LINE) if match.lastgroup == "tag" else None
     if closed:
         return start, closed.start()
     if match[0][-1] in "rsRS" and text.startswith("(", start):  # final_answer(72), as an agent's tool call
         return start + 1, _line_end(text, start, ")")
+    listed = _LIST_NUMBER.match(text, start)
+    if (
+        listed and text.count("(", text.rfind("\n", 0, start) + 1, start) == 0
+    ):  # "(Final Answer: 5) in 2 steps"
+        start = listed.end()
     end = _line_end(text, start)
     while (
         not _WORD.search(text, start, end)
@@ -283,7 +296,10 @@ def _last_number(text: str, window: int = 2000) -> tuple[Token | None, str]:
                 start = match.end()
         # A number may reach beyond its window, so each window is read a little further than it counts.
         found = [t for t in tokens(text, start, min(len(text), end + MAX_DIGITS), floor=0) if t.start < end]
-        if found:
-            return found[-1], "last_number"
+        for token in reversed(found):
+            if not is_denied(text, token.start):
+                line = text.rfind("\n", 0, token.start) + 1
+                part = is_part(text, token.start, token.end, line) or is_taken_back(text, token.end)
+                return None if part else token, "last_number"
         end = start
     return None, "last_number"

@@ -168,6 +168,18 @@ def numbers_in(expr: str) -> list[Fraction]:
     return [item for item in _checked(expr) if isinstance(item, Fraction)]
 
 
+def nearest(value: Fraction) -> int | float:
+    """Give the float nearest to an exact result, or the whole number itself where a float would lose digits.
+
+    Examples
+    --------
+    >>> nearest(Fraction(60)), nearest(Fraction(1, 3)), nearest(Fraction(2**53 + 1))
+    (60.0, 0.3333333333333333, 9007199254740993)
+    """
+    near = float(value)
+    return near if near == value or value.denominator != 1 else int(value)
+
+
 def format_number(value: int | float | Decimal | Fraction) -> str:
     """Write a number as a person would: every digit that is meant, none that is noise.
 

@@ -26,7 +26,7 @@ import importlib
 import math
 import numbers
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -208,6 +208,8 @@ class Probe:
         if _same(got, expect, tol):
             return
         hint = _hint_for(got, hints, tol)
+        if isinstance(expect, (list, tuple)) and isinstance(got, (Set, Mapping)):
+            hint = "The order counts here, and a set or a dictionary is no sequence: use a list."
         if (got is None or got is Ellipsis) and not hint:
             open_why = (
                 "Nothing was returned yet: " + why if called.endswith(")") else "Your turn: put a value in."
@@ -331,11 +333,7 @@ def _same(got: Any, expect: Any, tol: float) -> bool:
     if isinstance(expect, numbers.Real) and isinstance(got, numbers.Real):
         return math.isclose(got, expect, rel_tol=0.0, abs_tol=tol)
     if isinstance(expect, (list, tuple)):
-        if (
-            isinstance(got, (str, bytes, dict))
-            or not hasattr(got, "__len__")
-            or not hasattr(got, "__getitem__")
-        ):
+        if not is_ordered(got):
             return False
         return len(got) == len(expect) and all(_same(g, e, tol) for g, e in zip(got, expect, strict=True))
     if isinstance(expect, dict) and isinstance(got, dict):
@@ -344,6 +342,21 @@ def _same(got: Any, expect: Any, tol: float) -> bool:
         return type(got) is type(expect) and bool(got == expect)
     except Exception:  # a comparison that fails is not an equality
         return False
+
+
+def is_ordered(value: Any) -> bool:
+    """Tell whether a value holds items in an order: a list, a tuple, an array; no text, no set, no dictionary.
+
+    A set of small whole numbers comes out sorted by luck. An exercise that turns an answer into a list asks this first.
+
+    Examples
+    --------
+    >>> [is_ordered(value) for value in ([1, 3], (1, 3), {1, 3}, {1: 3}, {1: 3}.keys(), "13")]
+    [True, True, False, False, False, False]
+    """
+    if isinstance(value, (str, bytes, bytearray, Mapping, Set)):
+        return False
+    return hasattr(value, "__len__") and hasattr(value, "__getitem__")
 
 
 def _is_bool(value: Any) -> bool:

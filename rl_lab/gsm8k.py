@@ -17,6 +17,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from rl_lab._marks import without_innermost_marks
 from rl_lab._record import Record
 from rl_lab._sources import HUB_NAME, ProblemSet, load, one_of, skipped_rows
 from rl_lab.answers import ANSWER_PREFIX, extract_answer, same_number
@@ -394,7 +395,9 @@ def _solution(sample: Sample, gold: str, row: int | None) -> str:
         lines.pop()
     solution = "\n".join(lines)
     _refuse_template_marks(solution, _name(sample, row))
-    left = strip_calc_marks(solution)
+    left = without_innermost_marks(
+        solution
+    )  # a mark within a mark is broken: no call of a tool can stand for it
     if "<<" in left or ">>" in left:
         raise RowError(f"{_name(sample, row)}: answer has a broken calculator mark; repair or drop the row")
     return solution
@@ -451,7 +454,7 @@ def _call(spoken: str, mark: Record, where: str) -> Messages:
     call = {"type": "function", "function": {"name": "calc", "arguments": {"expression": expression}}}
     return [
         {"role": "assistant", "content": spoken, "tool_calls": [call]},
-        {"role": "tool", "name": "calc", "content": format_number(float(result))},
+        {"role": "tool", "name": "calc", "content": format_number(result)},
     ]
 
 

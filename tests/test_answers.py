@@ -67,6 +67,7 @@ CONVENTIONS = {
         "Final Answer-72": "72",
         "Final Answer:\n- 72": "72",
         "She has 48-24": "24",
+        "It leaves 74 - (-4": "-4",
         "The rest is $48-$24": "24",
         "It is 5 - 3": "3",
         "It is the F-16": "16",
@@ -543,7 +544,9 @@ ATTACKS = [
     "\n", " ", "1,", "\\frac{1", "<think>", "</think>", "*", "Final Answer:\n", "1/", "1:", "答案", "７", "\\", "<",
     "1.", "1e", "Final Answer: a:\n", "9x", "&", "١", "answer is is ", "step 1 ",
     "<answer>", "<answer>1", "[answer]a", "<reasoning>", "</reasoning>", "~~", "~~1", "\u200b", "1 000", "1.000",
-    "1,00", "\nQuestion:", "#### 1\nQ: ", "|", "｜", "1x", "±", "1 hour ",
+    "not ", "sqrt(1) ", "half of 1 ", "x + 1 ", "1.(1", "1.1... ", "0.3333", "1) ", "\nExample 2", "\n1. ",
+    "\n**", "\nthe ", "--1 ", "|-1| ", "1 km to ", "Final Answer: 1) ", "1,00", "\nQuestion:", "#### 1\nQ: ", "|", "｜",
+    "1x", "±", "1 hour ",
 ]  # fmt: skip
 ANSWER_ATTACKS = [
     "(",
@@ -561,6 +564,21 @@ ANSWER_ATTACKS = [
     "or ",
     "{",
     "1 = a (",
+    " km to 1",
+    ", Ann: 1",
+    "\n- Ann: 1",
+    ", y = 1",
+    "; y: 1",
+    " is",
+    "? No",
+    " and a half",
+    " sqrt(",
+    "(1+",
+    "1.(",
+    "1.\\overline{",
+    "-- ",
+    "|-1",
+    "!",
 ]
 
 

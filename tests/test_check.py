@@ -106,3 +106,45 @@ def test_sequences_compare_item_by_item_and_numpy_counts():
         assert not check("97.1", "1, 0, -1").passed
     finally:
         del _EXERCISES["97.1"]
+
+
+@pytest.mark.parametrize(
+    "answer", [{1, 3, 4}, {1: 0, 3: 0, 4: 0}, {1: 0, 3: 0, 4: 0}.keys(), frozenset({1, 3, 4})]
+)
+def test_a_set_is_no_sequence_even_if_its_order_happens_to_fit(answer):
+    @exercise("96.1", "Three numbers in order")
+    def _(given, t):
+        t.value(
+            given, [1, 3, 4], ask="three numbers", why="In order.", hints=[(lambda v: list(v) == [1], "No.")]
+        )
+
+    try:
+        assert check("96.1", [1, 3, 4]).passed
+        result = check("96.1", answer)
+        assert not result.passed
+        assert "no sequence: use a list" in result.text()
+    finally:
+        del _EXERCISES["96.1"]
+
+
+def test_the_numbers_of_the_rows_left_out_have_an_order():
+    def rows(wanted):
+        def rl_rows(given):
+            kept = [i for i in range(len(given)) if i not in (1, 3, 4)]
+            labels = dict(zip(kept, ("1234", "-9"), strict=True))
+            done = [
+                {"prompt": [{"role": "user", "content": given[i]["question"]}], "ground_truth": labels[i]}
+                for i in kept
+            ]
+            return done, wanted
+
+        return rl_rows
+
+    assert check("06.3", rows([1, 3, 4])).passed
+    assert not check("06.3", rows({1, 3, 4})).passed
+
+
+@pytest.mark.parametrize("kind", [set, lambda flags: dict(enumerate(flags))])
+def test_a_mask_is_a_sequence(kind):
+    assert not check("12.3", lambda tokens: kind([1] * len(tokens))).passed
+    assert "use a list" in check("12.3", lambda tokens: kind([1] * len(tokens))).text()

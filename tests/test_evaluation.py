@@ -421,3 +421,25 @@ def test_a_finish_reason_is_no_flag_for_one_completion_either():
 def test_a_wrong_confidence_shows_on_an_empty_set_too():
     with pytest.raises(ValueError, match="confidence must lie strictly between 0 and 1, got 95"):
         evaluate([], [], confidence=95)
+
+
+def test_pass_hat_k_at_a_very_large_n():
+    """T3-07: a share that a float cannot tell from 1."""
+    assert pass_hat_k(10**18, 1, 1) == pytest.approx(1e-18, rel=1e-12)
+    assert pass_hat_k(10**18, 10**18 - 1, 2) == pytest.approx(1 - 2e-18)
+    assert pass_hat_k(10**18, 3, 2) == pytest.approx(6e-36, rel=1e-12)
+    assert pass_hat_k(10**400, 1, 1) == 0.0
+    assert pass_at_k(10**18, 10**18 - 1, 1) == 1.0
+    assert pass_at_k(10**18, 1, 1) == pytest.approx(1e-18, rel=1e-12)
+
+
+def test_large_n_agrees_with_whole_numbers():
+    for n, c, k in ((2001, 1999, 3), (5000, 2500, 4), (3000, 3000, 2), (2500, 1, 2400)):
+        exact = math.comb(c, k) / math.comb(n, k)
+        assert pass_hat_k(n, c, k) == pytest.approx(exact, rel=1e-11)
+
+
+def test_a_step_of_whole_numbers_keeps_every_digit():
+    step = recompute_steps("123456789*987654321 = 121932631112635269")[0]
+    assert step.ok
+    assert step.value == 121932631112635269

@@ -9,6 +9,7 @@ import json
 import re
 import sys
 import time
+from fractions import Fraction
 
 import pytest
 from hypothesis import given, settings
@@ -18,9 +19,11 @@ from rl_lab import audit as audit_module
 from rl_lab import gsm8k, rows
 from rl_lab.answers import extract_answer, find_answer, same_number
 from rl_lab.audit import audit
+from rl_lab.calculator import evaluate, format_number
 from rl_lab.gsm8k import RowError, chatml, convert, load, to_rl, to_sft, to_tool_trace
 from rl_lab.labs import formats as lab
 from rl_lab.rewards import format_ok
+from rl_lab.rows import check_calc_marks, label_of, number_label, strip_calc_marks
 from tests.test_answers import cases
 
 few = settings(max_examples=60, derandomize=True, deadline=None, database=None)
@@ -605,3 +608,61 @@ def test_long_texts_of_one_pattern_are_read_in_no_time(unit):
 def test_a_result_is_never_said_twice(a, b, sign, money):
     result = f"{sign}{money.strip()}{a + b}"
     assert rows.strip_calc_marks(f"x <<{a}+{b}={result}>>{result} y") == f"x {result} y"
+
+
+# -- whole numbers beyond a float, marks within marks ---------------------------------------------------------------
+
+LONG = {
+    "question": "Q",
+    "answer": "<<123456789*987654321=121932631112635269>>\n#### 121932631112635269",
+}
+
+
+def test_a_long_result_keeps_every_digit():
+    """T2-11b: the trace teaches what the environment answers."""
+    tool = [m["content"] for m in to_tool_trace(LONG)["completion"] if m["role"] == "tool"]
+    assert tool == [format_number(evaluate("123456789*987654321"))] == ["121932631112635269"]
+    assert to_rl(LONG)["ground_truth"] == label_of(LONG) == "121932631112635269"
+    assert check_calc_marks(LONG["answer"])[0].value == 121932631112635269
+    assert number_label(2**63 + 1) == str(2**63 + 1)
+    assert same_number(Fraction(2**63 + 1), 2**63 + 1)
+    assert not same_number(Fraction(2**63 + 1), 2**63)
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("<<2*<<3+4=7>>7=14>>14 nuts", "14 nuts"),
+        ("<<<<3+4=7>>7*2=14>>14", "14"),
+        ("a <<1+<<2+<<3+3=6>>6=8>>8=9>>9", "a 9"),
+        ("<<1+1>><<3=3>>", "3"),
+        ("<<2*<<3+4=7>>=14>>", "14"),
+        ("5 << 8 and 9 >> 6", "5 << 8 and 9 >> 6"),
+    ],
+)
+def test_marks_within_marks_go_from_the_inside_out(text, left):
+    assert strip_calc_marks(text) == left
+
+
+@given(
+    st.text(alphabet="<>=+1 2\n", max_size=60)
+    | st.lists(st.sampled_from(["<<", ">>", "1+1", "=2", "2", " "])).map("".join)
+)
+@settings(max_examples=400, derandomize=True, deadline=None, database=None)
+def test_stripping_twice_is_stripping_once(text):
+    once = strip_calc_marks(text)
+    assert strip_calc_marks(once) == once
+
+
+def test_marks_around_marks_without_end_stay_and_cost_no_time():
+    text = "<<1+" * 60_000 + "1=2" + ">>2=3" * 60_000
+    started = time.process_time()
+    assert strip_calc_marks(text) == text
+    assert time.process_time() - started < 20
+
+
+def test_a_mark_within_a_mark_cannot_become_training_data():
+    row = {"question": "Q", "answer": "<<2*<<3+4=7>>7=14>>14\n#### 14"}
+    for convert_one in (to_sft, to_tool_trace):
+        with pytest.raises(RowError, match="broken calculator mark"):
+            convert_one(row)

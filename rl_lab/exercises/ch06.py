@@ -104,7 +104,7 @@ def _(answer: Any, t: Probe) -> None:
         ],
     )
     t.value(
-        list(skipped),
+        skipped,
         [1, 3, 4],
         ask="the numbers of the rows left out, counted from 0",
         why="Three rows have no single number behind ####.",

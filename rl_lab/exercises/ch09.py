@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rl_lab.check import Probe, exercise
+from rl_lab.check import Probe, exercise, is_ordered
 from rl_lab.lora import find_model, lora_forward, model_lora_params
 
 
@@ -118,7 +118,8 @@ def _(answer: Any, t: Probe) -> None:
         expected="[[1, 2], [3, 4]]",
         why="Return new rows: a second merge into a changed W would add the adapter twice.",
     )
-    outputs = [sum(w * v for w, v in zip(row, x, strict=True)) for row in merged]
+    rows = is_ordered(merged) and all(map(is_ordered, merged))
+    outputs = [sum(w * v for w, v in zip(row, x, strict=True)) for row in merged] if rows else merged
     beside = lora_forward(x, W, A, B, 3)
     t.value(outputs, beside, ask="merged W times [3, 5]", why="Base plus adapter side by side give this.")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rl_lab.check import Probe, exercise
+from rl_lab.check import Probe, exercise, is_ordered
 
 CHOICES = ("nothing", "solutions", "tool traces", "replies")
 
@@ -154,6 +154,6 @@ def _run(*evaluations: tuple[int, float, float]) -> dict[str, Any]:
 def _labels(answer: Any) -> Any:
     """The labels of what came back, as lists; None if it has another form."""
     try:
-        return [list(row) for row in answer[1]]
+        return [list(row) if is_ordered(row) else row for row in answer[1]]
     except (TypeError, IndexError):
         return None

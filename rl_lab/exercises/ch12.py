@@ -7,7 +7,7 @@ import random
 from numbers import Real
 from typing import Any
 
-from rl_lab.check import Probe, exercise
+from rl_lab.check import Probe, exercise, is_ordered
 
 # Mean over the recorded seeds of the tool rate in the last five steps (runs/12_half_lying_*.json); a test compares.
 HALF_LYING_RATE = 0.92
@@ -113,7 +113,7 @@ def _as_numbers(function: Any) -> Any:
     @functools.wraps(function)
     def mask(tokens: list[str]) -> Any:
         got = function(tokens)
-        return got if got is None or isinstance(got, str) else [int(one) for one in got]
+        return [int(one) for one in got] if is_ordered(got) else got
 
     return mask
 
