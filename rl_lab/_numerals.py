@@ -93,11 +93,11 @@ _CONTINUES = LazyPattern(
 )
 _SIGN = LazyPattern(
     r"(?:^|(?P<before>[^\s*_`{(\[\"']))[\s*_`{(\[\"']{0,8}"
-    r"(?P<sign>\+/-|±|∓|\\[pm][pm]|[-+]|\bminus|\bnegative|[负負])(?P<gap>\s{0,3})"
+    r"(?P<sign>\+/-|±|∓|\\[pm][pm]|[-+]|\bplus(?:\sor\s|\s?/\s?)minus|\bminus|\bneg\b|\bnegative|[负負])(?P<gap>\s{0,3})"
     r"(?:(?:\\?(?:us|hk|nt|a|c)?[$€£¥]|usd|rmb|cny|eur|gbp|rs\.?)\s?)?[*_`{(\[]{0,4}$",
     re.IGNORECASE,
 )
-_BOTH_SIGNS = ("+/-", "±", "∓", "\\pm", "\\mp")
+_BOTH_SIGNS = ("+/-", "±", "∓", "\\pm", "\\mp", "plus")
 
 
 _PERIOD = LazyPattern(r"(?<=[0-9.])([0-9]{1,6}?)\1{1,400}\Z")
@@ -151,7 +151,7 @@ def _token(text: str, match: re.Match[str], floor: int) -> Token:
     sign = _SIGN.search(look)
     if sign and _is_sign(sign):
         begin -= len(look) - sign.start("sign")
-        if sign["sign"] in _BOTH_SIGNS or _is_doubled(look, sign):
+        if sign["sign"].lower().startswith(_BOTH_SIGNS) or _is_doubled(look, sign):
             value = None
         elif value is not None and sign["sign"] != "+":
             value = value.copy_negate()
