@@ -97,6 +97,10 @@ _SIGN = LazyPattern(
     r"(?:(?:\\?(?:us|hk|nt|a|c)?[$€£¥]|usd|rmb|cny|eur|gbp|rs\.?)\s?)?[*_`{(\[]{0,4}$",
     re.IGNORECASE,
 )
+_SIGNED = (  # how a text in front of a signed number can end: most numbers are done with this one look
+    *"-+±∓负負", "minus", "negative", "neg", "\\pm", "\\mp", "us", "hk", "nt", "a", "c", "usd", "rmb", "cny", "eur",
+    "gbp", "rs", "rs.",
+)  # fmt: skip
 _BOTH_SIGNS = ("+/-", "±", "∓", "\\pm", "\\mp", "plus")
 
 
@@ -148,7 +152,8 @@ def _token(text: str, match: re.Match[str], floor: int) -> Token:
     value = _value(match)
     # The sign stands before the number or before its currency; 24 characters hold both.
     look = text[max(floor, begin - 24) : begin]
-    sign = _SIGN.search(look)
+    signed = look.rstrip(" \t\n*_`{([$€£¥\\").lower().endswith(_SIGNED)
+    sign = _SIGN.search(look) if signed else None
     if sign and _is_sign(sign):
         begin -= len(look) - sign.start("sign")
         if sign["sign"].lower().startswith(_BOTH_SIGNS) or _is_doubled(look, sign):
@@ -179,8 +184,7 @@ def _is_sign(match: re.Match[str]) -> bool:
     return not (glued and before.isascii() and before.isalpha())
 
 
-def _value(match: re.Match[str]) -> Decimal | None:
-    part = match.groupdict()
+def _value(part: re.Match[str]) -> Decimal | None:
     if part["dec"] is not None:
         raised = unicodedata.normalize("NFKC", part["raised"] or "").replace("\u2212", "-")
         value = _decimal(part["dec"], part["exp"] or part["pow"] or raised or None)
