@@ -16,6 +16,7 @@ from rl_lab._completion import completion_text
 from rl_lab._record import Record
 from rl_lab.answers import extract_answer, parse_number, same_number
 
+_FACTORS = 10**6  # more of them are integrated, not multiplied
 _EXACT = 2000  # up to so many samples binomials are worked out as integers, which is then quick as well
 
 
@@ -324,22 +325,26 @@ def _binomial_tail(n: int, most: int) -> float:
 def _log_chance_to_avoid(n: int, hits: int, k: int) -> float:
     """Logarithm of C(n - hits, k) / C(n, k): `k` samples of `n` hold none of the `hits`.
 
-    The quotient is a product of as many factors as the smaller of the two counts; it stops where it is 0 to a float.
+    The quotient is a product of as many factors as the smaller of the two counts.
     """
-    if hits + k > n:
-        return -math.inf
     few, many = sorted((hits, k))
-    parts, total = [], 0.0
-    for j in range(few):
-        # Each form keeps a small number that the other rounds away: for n = 10**18 and many = n - 1 the rest is no 0.
-        share, rest = many / (n - j), (n - j - many) / (n - j)
-        if rest == 0:
-            return -math.inf
-        parts.append(math.log1p(-share) if share < 0.5 else math.log(rest))
-        total += parts[-1]
-        if total < -800:
-            break
-    return math.fsum(parts)
+    # Each factor is at most exp(-many / n), and exp(-800) is 0 to a float.
+    if hits + k > n or few * many > 800 * n:
+        return -math.inf
+    if few > 10**17:  # many / n is below 1e-14: all factors are the same to a float
+        return -(few * many / n)
+    if few > _FACTORS:  # many / n is below 0.001: Simpson's rule is as exact as the sum
+        middle, ends = 2 * n + 1 - few, (2 * n + 1, 2 * (n - few) + 1)
+        return few * (4 * _log_factor(middle, 2 * many) + sum(_log_factor(end, 2 * many) for end in ends)) / 6
+    return math.fsum(_log_factor(n - j, many) for j in range(few))
+
+
+def _log_factor(total: int, many: int) -> float:
+    """Logarithm of 1 - many / total. Each form keeps a small number that the other one rounds away."""
+    share, rest = many / total, (total - many) / total
+    if share < 0.5:
+        return math.log1p(-share)
+    return math.log(rest) if rest else -math.inf
 
 
 def _vote(answer: Any) -> str | None:

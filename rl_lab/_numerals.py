@@ -93,11 +93,15 @@ _CONTINUES = LazyPattern(
 )
 _SIGN = LazyPattern(
     r"(?:^|(?P<before>[^\s*_`{(\[\"']))[\s*_`{(\[\"']{0,8}"
-    r"(?P<sign>\+/-|±|∓|\\[pm][pm]|[-+]|\bminus|\bnegative|[负負])(?P<gap>\s{0,3})"
+    r"(?P<sign>\+/-|±|∓|\\[pm][pm]|[-+]|\bplus(?:\sor\s|\s?/\s?)minus|\bminus|\bneg\b|\bnegative|[负負])(?P<gap>\s{0,3})"
     r"(?:(?:\\?(?:us|hk|nt|a|c)?[$€£¥]|usd|rmb|cny|eur|gbp|rs\.?)\s?)?[*_`{(\[]{0,4}$",
     re.IGNORECASE,
 )
-_BOTH_SIGNS = ("+/-", "±", "∓", "\\pm", "\\mp")
+_SIGNED = (  # how a text in front of a signed number can end: most numbers are done with this one look
+    *"-+±∓负負", "minus", "negative", "neg", "\\pm", "\\mp", "us", "hk", "nt", "a", "c", "usd", "rmb", "cny", "eur",
+    "gbp", "rs", "rs.",
+)  # fmt: skip
+_BOTH_SIGNS = ("+/-", "±", "∓", "\\pm", "\\mp", "plus")
 
 
 _PERIOD = LazyPattern(r"(?<=[0-9.])([0-9]{1,6}?)\1{1,400}\Z")
@@ -148,10 +152,11 @@ def _token(text: str, match: re.Match[str], floor: int) -> Token:
     value = _value(match)
     # The sign stands before the number or before its currency; 24 characters hold both.
     look = text[max(floor, begin - 24) : begin]
-    sign = _SIGN.search(look)
+    signed = look.rstrip(" \t\n*_`{([$€£¥\\").lower().endswith(_SIGNED)
+    sign = _SIGN.search(look) if signed else None
     if sign and _is_sign(sign):
         begin -= len(look) - sign.start("sign")
-        if sign["sign"] in _BOTH_SIGNS or _is_doubled(look, sign):
+        if sign["sign"].lower().startswith(_BOTH_SIGNS) or _is_doubled(look, sign):
             value = None
         elif value is not None and sign["sign"] != "+":
             value = value.copy_negate()
@@ -179,8 +184,7 @@ def _is_sign(match: re.Match[str]) -> bool:
     return not (glued and before.isascii() and before.isalpha())
 
 
-def _value(match: re.Match[str]) -> Decimal | None:
-    part = match.groupdict()
+def _value(part: re.Match[str]) -> Decimal | None:
     if part["dec"] is not None:
         raised = unicodedata.normalize("NFKC", part["raised"] or "").replace("\u2212", "-")
         value = _decimal(part["dec"], part["exp"] or part["pow"] or raised or None)

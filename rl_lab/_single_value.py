@@ -17,52 +17,64 @@ from rl_lab._numerals import Token, tokens
 from rl_lab._patterns import LazyPattern
 
 # Behind a comma or "and", a name with its value, and not a comment with one: "Ann: 42, Bob: 43", "72, check: 70+2".
-_NAME = r"(?!(?:check|proof|note|because|since|which|so|explanation|reason|steps?|work|verif)[a-z]{0,6}\b)"
+_NAME = (
+    r"(?!(?:check|proof|note|because|since|which|so|explanation|reason|steps?|work|verif|confiden|certain|probab|score"
+    r"|rating|tokens?)[a-z]{0,6}\b)"
+)
 _NAME += r"[^\W\d_][^\W\d]{0,20}(?:\s[^\W\d]{1,20}){0,2}"
+_HAS = (
+    r"(?:has|have|had|gets?|got|is|was|needs?|pays?|paid|sells?|sold|earns?|owes?|receives?|makes?|made|buys?|bought|eats?"
+    r"|ate|takes?|took|spends?|spent|saves?|saved|keeps?|kept)"
+)
 _SENTENCE_END = LazyPattern(
-    r"[.。](?=\s|$)(?!\s(?:to|by|x|×|-)\s)|,?\s(?:because|since|where|see)\b"
-    rf"|[;!?](?!\s{{0,3}}(?:(?:or|and)\s)?(?:{_NAME}\s?[:=-]\s?)?[$€£¥]?[-+]?[0-9]|\s?=)",
+    r"[.。](?=\s|$)(?!\s(?:to|by|x|×|-)\s)(?!(?<=\.\.\.)\s[$€£¥]?-?[0-9])|,?\s(?:because|since|where|see)\b"
+    rf"|[;!?](?!\s{{0,3}}(?:(?:or|and)\s)?(?:{_NAME}(?:\s?[:=-]\s?|\s{_HAS}\s))?[$€£¥]?[-+]?[0-9]|\s?=)",
     re.IGNORECASE,
 )
 _PARENTHESES = LazyPattern(r"(?<![0-9.])\([^()]*\)")  # 0.(3) is one number
 _OR = LazyPattern(
-    r"(?:\bor\b(?!\s(?:so|over|under|above|below|more|less|fewer|better|[a-z]{3,8}er)\b)|\b(?:maybe|perhaps|possibly|otherwise|alternatively|o(?:u|der))\b|或|または|又は|∨)"
+    r"(?:\bor\b(?!\s(?:minus|so|over|under|above|below|more|less|fewer|better|[a-z]{3,8}er)\b)|\b(?:maybe|perhaps|possibly|otherwise|alternatively|o(?:u|der))\b|或|または|又は|∨)"
     r"(?=[^0-9,.;()\n]{0,25}[.\\]?[0-9¼½¾])",
     re.IGNORECASE,
 )
-_EQUALS = LazyPattern(r"[-=]>|[=≈≃→⇒]|\bequals\b|等于", re.IGNORECASE)
+_EQUALS = LazyPattern(r"(?<![<>])=>|->|[≈≃→⇒]|(?<![<>])=(?!<)|\bequals\b|等于", re.IGNORECASE)
 _JOIN = LazyPattern(  # between two numbers: only signs, an operator, or a unit and a connector
-    r"(?:[\s,&|、，~*_`$€£¥%+×x·/÷±?!;\\{}-]|\\pm)*|—|\.{2,3}|…"
-    r"|\s?[<>≤≥]\s?[a-z]\s?[<>≤≥]\s?"
-    r"|\s?(?:to|through|vs\.?|versus|times|plus|minus|over|by|到|至)\s?"
+    r"(?:[\s,&|、，~*_`$€£¥%+×x·/÷±?!;\\{}-]|\\pm)*|—|\s?(?:\.{2,4}|…)\s?"
+    r"|\s?[<>≤≥]=?\s?[a-z]\s?[<>≤≥]=?\s?"
+    r"|[\s-]?(?:(?:up\s)?to(?:\sand\sincluding)?|through|bis|hasta|до|vs\.?|versus|times|\\times|\\cdot|\\div|plus|minus"
+    r"|less|over|by|到|至)[\s-]?"
+    r"|[^0-9\n().,]{0,30}?,?\s(?:and|but)\s(?:at\s(?:most|least)|up\sto|under|over|below|above|(?:no\s)?(?:less|fewer|more|greater)\sthan)\s[$€£¥]?"
     r"|\s?[a-z]{1,15}\s?(?:[+×*÷]|plus|times|minus)\s?[$€£¥]?"
     r"|[^0-9\n().]{0,40}?(?:\b(?:or|and|as\swell\sas|et|und)\b|[,&|、，或和及与跟])[^\w\n(]*"
     r"(?:(?:maybe|perhaps|possibly|about|even|also|x|y)\b[^\w(]*)*",
     re.IGNORECASE,
 )
 _NAMED = LazyPattern(  # ... and between the values of two names
-    r"\sfor\s[^\W\d]{1,20};\s?(?:and\s)?[$€£¥]?|\s(?-i:[A-Z])[^\W\d]{0,15}\s?:\s?[$€£¥]?"
+    rf"\sfor\s[^\W\d]{{1,20}};\s?(?:and\s)?[$€£¥]?|\s{_NAME}\s?:\s?[$€£¥]?"
+    r"|\s?[,;]?\s\(?[a-z]{1,3}\)\s?"
     rf"|\)\s?[,;&]?\s?(?:and\s)?{_NAME}\s?\(\s?[$€£¥]?"
-    rf"|[^0-9\n.:=]{{0,30}}?(?:[,;|/、，]|\b(?:and|but|while)\b|和)\s?(?:and\s)?(?:the\s)?(?:[*_]{{0,3}}{_NAME}[*_]{{0,3}}\s?[:：]|then\s|{_NAME}\s-\s"
-    r"|(?!(?:s?he|it|they|which|that|who|there|this|we|you|i)\b)[^\W\d]{1,20}\s(?:has|have|had|gets?|got|is|was|needs?"
-    r"|pays?|paid|sells?|sold|earns?|owes?|receives?|makes?|made)\s|(?-i:[A-Z])[^\W\d]{1,15}\s)[\s$€£¥*_]{0,4}",
+    rf"|[^0-9\n.:=]{{0,30}}?(?:[,;|/、，]|\b(?:and|but|while)\b|和)\s?(?:and\s)?(?:the\s)?(?:[*_]{{0,3}}{_NAME}[*_]{{0,3}}\s?[:：]|(?:then|second|third)\s|{_NAME}\s-\s"
+    rf"|(?!(?:s?he|it|they|which|that|who|there|this|we|you|i)\b)[^\W\d]{{1,20}}\s{_HAS}\s|(?-i:[A-Z])[^\W\d]{{1,15}}\s)[\s$€£¥*_]{{0,4}}",
     re.IGNORECASE,
 )
 _NAMED_LINE = LazyPattern(
     rf"[ \t>*•_-]{{0,8}}(?P<name>{_NAME})[*_]{{0,3}}\s?[:=][\s*_]{{0,4}}(?P<value>[$€£¥]?-?[0-9][^\n:=]{{0,60}})",
     re.IGNORECASE,
 )
+_LISTED = LazyPattern(r"(?<!\w)\(?([0-9]{1,2}|[a-z])[.)]{1,2}[*_]{0,3}\s")
+_LISTED_NEXT = LazyPattern(r"[ \t>*_]{0,6}\(?([0-9]{1,2}|[a-z])[.)]{1,2}[*_]{0,3}\s")
 _WHOLE = LazyPattern(r"total|sum|answer|result|altogether|all", re.IGNORECASE)
 _SIBLING = LazyPattern(r'[^0-9\n{}:]{0,30},\s?"[^"\n0-9]{1,30}"\s?:\s?')  # two values of one JSON object
 _NEXT_NAME = LazyPattern(  # behind "x = 42": a second name, but not a conclusion
-    r"(?:[^0-9\n.:=]{0,30}?(?:[,;|，、和]|\band\b)[\s{}*_$]{0,6}|\s?[^\W\d]{0,12}\s(?=(?-i:[A-Z])))"
+    r"(?:[^0-9\n.:=]{0,30}?(?:[,;|/&，、和]|\band\b)[\s{}*_$]{0,6}"
+    r"|\s?[^\W\d]{0,12}\s(?=(?-i:[A-Z])|[a-z][\s*_]{0,4}\Z))"
     r"(?!(?:so|we|i|you|it|this|which|thus|hence|then|therefore|giving|total|sum|altogether|all|answer|result)\b)"
     rf"{_NAME}[\s*_]{{0,4}}",
     re.IGNORECASE,
 )
 _RANGE = LazyPattern(
     r"(?P<unit>°?\s?[^\W\d]{1,15}?\.?|[%°'\"′″])?\s?"
-    r"(?:(?P<by>(?:up\s)?to|through|till|until|by|x|×|times|到|至)|-{1,2}|—)\s?(?:(?:us|hk)\b)?\s?",
+    r"(?:(?P<by>(?:up\s)?to(?:\sand\sincluding)?|through|till|until|bis|hasta|до|by|x|×|times|到|至)|-{1,2}|—)\s?(?:(?:us|hk)\b)?\s?",
     re.IGNORECASE,
 )
 _UNIT_BEHIND = LazyPattern(r"[\s{}\\*_`$]{0,12}(°?\s?[^\W\d]{1,15}|[%°'\"′″])?")
@@ -105,14 +117,27 @@ def read_value(text: str, start: int, end: int) -> Token | None:
     return None if chosen and is_taken_back(text, chosen.end) else chosen
 
 
-def lists_names(text: str, start: int, end: int) -> bool:
-    """Tell whether a line and the next one give two values by their names: "Ann: 42" and, below it, "Bob: 43"."""
+def goes_on_below(text: str, start: int, end: int) -> bool:
+    """Tell whether the next line gives another value: "Bob: 43" below "Ann: 42", "2) 43" below "1) 42"."""
+    following = _LISTED_NEXT.match(text, end + 1)
+    number = following and _LISTED.search(text, max(0, start - 8), min(end, start + 8))
+    if number and _place(following[1]) == _place(number[1]) + 1:
+        below = text.find("\n", following.end(), following.end() + 200)
+        a, b = (
+            read_value(text, start, end),
+            read_value(text, following.end(), below if below >= 0 else len(text)),
+        )
+        return bool(a and b and a.value != b.value)
     first = _NAMED_LINE.fullmatch(text, start, end)
     second = first and _NAMED_LINE.match(text, end + 1)
     if not second or _WHOLE.search(first["name"]):
         return False
     a, b = (next(tokens(text, *line.span("value")), None) for line in (first, second))
     return bool(a and b and a.value != b.value)
+
+
+def _place(item: str) -> int:
+    return int(item) if item.isdecimal() else ord(item)
 
 
 def _numbers(text: str, start: int = 0, end: int | None = None) -> Iterator[Token]:

@@ -36,7 +36,7 @@ _MARKUP = LazyPattern(
     r"<br\s?/?>|\\n(?![a-z])|~~[^~\n]{1,200}~~|<(?P<gone>del|s|strike)>[^<\n]{0,200}</(?P=gone)>"
     r"|\\x?cancel\{[^{}\n]{0,60}\}|\\(?:begin|end)\{[a-z]{1,12}\*?\}(?:\{[clr|]{0,8}\})?"
     r"|\\(?![dt]?frac|sqrt|boxed|fbox|times|cdot|(?:pi|pm|mp|log|ln|lg|exp|sin|cos|tan|gcd|lcm|max|min|d?binom|not|neq?"
-    r"|overline|bar|dot|abs|lfloor|lceil|l?[vV]ert)(?![A-Za-z]))[A-Za-z]{1,20}|\\[()\[\]$]"
+    r"|overline|bar|dot|abs|lfloor|lceil|div|mid|l?[vV]ert)(?![A-Za-z]))[A-Za-z]{1,20}|\\[()\[\]$]"
     r"|&\#?[A-Za-z0-9]{1,8};|</?(?:b|i|u|p|em|strong|code|div|span)>"
 )
 
@@ -55,7 +55,10 @@ _NEXT_TURN = LazyPattern(
         (?:(?:the|a|an|next|new|another|second|other|similar|practice|bonus|sample)\ ){{0,3}}
         (?:(?:{_ITEM}|{_SPEAKER}){_COUNT}[*_\]) ]{{0,4}}:                                # Task: **Example 2**:
         | {_ITEM}\s?\#?[0-9]{{1,3}}[*_\])]{{0,4}}(?:[.)\]]|\s?[-—]\s|[*_ \t]{{0,4}}(?=\n))    # Q2. Problem 3
-        | 第\s?[0-9]{{1,3}}\s?题)
+        | 第\s?[0-9]{{1,3}}\s?题 | [<\[]{_ITEM}{_COUNT}[>\]])
+    | \n[ \t]{{0,3}}(?:\#{{1,6}}\ ?|\*\*|__)(?:(?:next|new|another)\ )?{_ITEM}\s?\#?[0-9]{{1,3}}\b  # ## Problem 3 Tom
+    | \n[ \t]{{0,3}}(?:here(?:\ is|['’]s)|let(?:\ us|['’]s))\ (?:[a-z]{{2,9}}\ ){{0,3}}
+        (?:next|new|another|similar)\ {_ITEM}\b
     | \n(?:\#{{1,6}}\ ?|\*\*|__)(?:{_ITEM}|{_SPEAKER}){_COUNT}[*_:\ ]{{0,4}}(?=\n)             # ### User
     | (?P<template><\|im_start\|>user|<\|start_header_id\|>user|<start_of_turn>user|<\|?user\|?>|\[INST\]
         |<\|(?:im_end|eot_id|endoftext|end_of_text|end)\|>|</s>)""",

@@ -37,7 +37,7 @@ from typing import NamedTuple
 from rl_lab._context import is_denied, is_part, is_taken_back
 from rl_lab._numerals import MAX_DIGITS, Token, canonical, parse_number, plain, same_number, tokens
 from rl_lab._patterns import LazyPattern
-from rl_lab._single_value import lists_names, read_value
+from rl_lab._single_value import goes_on_below, read_value
 from rl_lab._visible import end_of_turn, without_invisible, without_markup, without_reasoning
 
 __all__ = [
@@ -116,7 +116,7 @@ _DIGIT = LazyPattern(r"[0-9¼½¾⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞]")
 _WORD = LazyPattern(r"\w")
 _BULLET = LazyPattern(r"[\s>*#]{0,12}(?:[-+•*]\s+|\d{1,2}[.)]\s+(?=[^\n]*\d))?")
 _LIST_NUMBER = LazyPattern(  # "1) 42", "**1.** 42"; but "18. 2 checks" is an answer and a comment
-    r"[\s*_]{0,6}(?:(?:\d{1,2}\)|\[\d{1,2}\])(?:[*_}]{0,3}\s+(?![a-z]{2})|(?=[-$]?\d))(?=[^\n]*\d)|1\.[*_]{0,3}\s+(?=[*_$€£¥\\-]{0,4}[0-9]))"
+    r"[\s*_]{0,6}(?:(?:\d{1,2}\.?\)|\[\d{1,2}\])(?:[*_}]{0,3}\s+(?![a-z]{2})|(?=[-$]?\d))(?=[^\n]*\d)|1\.[*_]{0,3}\s+(?=[*_$€£¥\\-]{0,4}[0-9]))"
 )
 _BRACE = LazyPattern(r"[{}]")
 _TAG_END = LazyPattern(rf"[<\[]/{_TAG}", re.IGNORECASE)
@@ -205,7 +205,7 @@ def _marked(text: str) -> tuple[Token | None, str] | None:
     marks = [m for m in marks if m.end() <= len(text)]
     last = marks[-1]
     (start, end), name = _region(text, last), last.lastgroup
-    token = None if name != "boxed" and lists_names(text, start, end) else read_value(text, start, end)
+    token = None if name != "boxed" and goes_on_below(text, start, end) else read_value(text, start, end)
     for before in reversed(marks[-4:-1]):
         start, end = _region(text, before)
         stop = min(end, last.start())

@@ -10,6 +10,7 @@ import pytest
 
 from rl_lab.answers import extract_answer, parse_number
 from rl_lab.rewards import accuracy_reward
+from tests.test_answers import cases
 
 NEXT = "\nFinal Answer: 8"
 ATTACKS = {
@@ -788,6 +789,14 @@ def test_handed_in(case):
 )
 def test_no_wrong_number_is_read(text, right):
     assert extract_answer(text) in (right if isinstance(right, tuple) else (right,))
+
+
+@pytest.mark.parametrize(
+    "case", [pytest.param(c, id=f"{c['kind']}: {c['text'][:60]!r}") for c in cases("A_lines")]
+)
+def test_an_answer_line_is_read_rightly_or_not_at_all(case):
+    """More of every kind, one a line: what must not be read, and beside it what must still be."""
+    assert extract_answer(case["text"]) in case["right"]
 
 
 def test_a_reward_pays_no_part():

@@ -2,7 +2,9 @@
 
 import pytest
 
+from rl_lab.calculator import evaluate, format_number
 from rl_lab.check import _EXERCISES, check, exercise, exercises
+from rl_lab.gsm8k import calc_marks
 
 
 @pytest.fixture
@@ -148,3 +150,16 @@ def test_the_numbers_of_the_rows_left_out_have_an_order():
 def test_a_mask_is_a_sequence(kind):
     assert not check("12.3", lambda tokens: kind([1] * len(tokens))).passed
     assert "use a list" in check("12.3", lambda tokens: kind([1] * len(tokens))).text()
+
+
+@pytest.mark.parametrize(
+    ("pair", "passes"), [(tuple, True), (list, True), (lambda p: dict.fromkeys(p), False)]
+)
+def test_a_pair_of_call_and_result_has_an_order(pair, passes):
+    """A set of two texts may come out in this order too; a dict, which always does, stands for it here."""
+
+    def calls(answer):
+        marks = [mark.expression for mark in calc_marks(answer)]
+        return [pair((text, format_number(evaluate(text)))) for text in marks]
+
+    assert check("06.4", calls).passed is passes

@@ -433,6 +433,20 @@ def test_pass_hat_k_at_a_very_large_n():
     assert pass_at_k(10**18, 1, 1) == pytest.approx(1e-18, rel=1e-12)
 
 
+def test_many_samples_of_very_many_cost_no_time():
+    """A billion factors are integrated; the logarithm of a product of a few million is the reference."""
+    started = time.process_time()
+    assert pass_at_k(10**18, 10**9, 10**9) == pytest.approx(1 - math.exp(-1), rel=1e-8)
+    assert pass_at_k(10**700, 10**350, 10**350) == pytest.approx(1 - math.exp(-1), rel=1e-12)
+    assert pass_hat_k(10**18, 10**18 - 10**9, 10**8) == pytest.approx(math.exp(-0.1), rel=1e-8)
+    assert pass_at_k(10**18, 10**10, 10**9) == pytest.approx(1 - math.exp(-10), rel=1e-8)
+    assert pass_hat_k(10**18, 10**17, 10**17) == 0.0
+    assert time.process_time() - started < 1
+    n, wrong, k = 10**12, 1_200_000, 2_000_000
+    exact = math.fsum(math.log1p(-k / (n - j)) for j in range(wrong))
+    assert pass_hat_k(n, n - wrong, k) == pytest.approx(math.exp(exact), rel=1e-12)
+
+
 def test_large_n_agrees_with_whole_numbers():
     for n, c, k in ((2001, 1999, 3), (5000, 2500, 4), (3000, 3000, 2), (2500, 1, 2400)):
         exact = math.comb(c, k) / math.comb(n, k)

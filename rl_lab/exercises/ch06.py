@@ -131,22 +131,11 @@ def _(answer: Any, t: Probe) -> None:
     )
 
 
-def _pairs(function: Any) -> Any:
-    """The reader's function, with its pairs as tuples: lists are as good."""
-
-    def calls(answer: str) -> Any:
-        got = function(answer)
-        return [tuple(pair) for pair in got] if isinstance(got, (list, tuple)) else got
-
-    return calls if callable(function) else function
-
-
 @exercise("06.4", "From marks to calls")
 def _(answer: Any, t: Probe) -> None:
     copied = "That result is copied from the mark. Let the calculator work out the expression."
-    function = _pairs(answer)
     t.call(
-        function,
+        answer,
         CLIPS["answer"],
         expect=[("48/2", "24"), ("48+24", "72")],
         why="Two marks, two calls.",
@@ -158,17 +147,17 @@ def _(answer: Any, t: Probe) -> None:
         ],
     )
     t.call(
-        function,
+        answer,
         "2*3=<<2*3=6>>6 and 6*9=<<6*9=54>>54",
         expect=[("2*3", "6"), ("6*9", "54")],
         why="Two marks in one line are two calls.",
         hints=[(lambda got: len(got) == 1, "A greedy pattern ran from the first << to the last >>.")],
     )
-    t.call(function, "<<3*4=13>>13", expect=[("3*4", "12")], why=copied, hints={(("3*4", "13"),): copied})
+    t.call(answer, "<<3*4=13>>13", expect=[("3*4", "12")], why=copied, hints={(("3*4", "13"),): copied})
     t.call(
-        function,
+        answer,
         LESSON["answer"],
         expect=[("12/60", "0.2"), ("0.2*50", "10")],
         why="Decimals are written short.",
     )
-    t.call(function, "No marks here.\n#### 7", expect=[], why="No marks, no calls.")
+    t.call(answer, "No marks here.\n#### 7", expect=[], why="No marks, no calls.")
