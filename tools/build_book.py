@@ -65,8 +65,8 @@ def build() -> None:
     print(f"Writing {len(pages.names())} pages …", flush=True)
     command = [
         sys.executable,
-        "-m",
-        "jupyter_book",
+        "-c",
+        "from jupyter_book.cli.main import main; main()",  # the package has no __main__
         "build",
         str(ROOT),
         "-W",
