@@ -65,8 +65,8 @@ def build() -> None:
     print(f"Writing {len(pages.names())} pages …", flush=True)
     command = [
         sys.executable,
-        "-c",
-        "from jupyter_book.cli.main import main; main()",  # the package has no __main__
+        "-c",  # not the script beside python: its first line holds the place where the environment was made
+        "from jupyter_book.cli.main import main; main()",
         "build",
         str(ROOT),
         "-W",

@@ -531,8 +531,48 @@
       reset.addEventListener("click", () => { data.controls.forEach((c, k) => { at[k] = c.start; show(k); }); update(); speak(); });
     }
     update();
-    if (numbers) numbers.addEventListener("toggle", fillNumbers);
+    if (numbers) { numbers.addEventListener("toggle", fillNumbers); offerCopy(numbers); }
     if (holder) watchWidth(holder, paint);
+  }
+
+  // ---------------------------------------------------------------- copying a table
+
+  function csvText(rows) {                      // rows of cell texts; numbers as a spreadsheet reads them, a gap is empty
+    const plain = (t) => (t === MISSING ? "" : /^-?\d{1,3}(,\d{3})+(\.\d+)?$/.test(t) ? t.replace(/,/g, "") : t);
+    const field = (t) => (/[",\r\n]/.test(t) ? `"${t.replace(/"/g, '""')}"` : t);
+    return rows.map((row) => row.map((t) => field(plain(t))).join(",") + "\n").join("");
+  }
+
+  function copyText(text) {                     // plain http has no clipboard API, and a browser may refuse it
+    const byHand = () => {
+      const area = document.createElement("textarea");
+      area.value = text;
+      area.style.cssText = "position: fixed; opacity: 0";
+      document.body.append(area);
+      area.select();
+      const done = document.execCommand("copy");
+      area.remove();
+      return done;
+    };
+    const clipboard = page.navigator.clipboard;
+    return clipboard ? clipboard.writeText(text).then(() => true, byHand) : Promise.resolve(byHand());
+  }
+
+  function offerCopy(numbers) {
+    const row = document.createElement("p"), button = document.createElement("button"), said = document.createElement("span");
+    row.className = "xp-copy";
+    button.type = "button";
+    button.textContent = "Copy as CSV";
+    said.setAttribute("role", "status");
+    row.append(button, said);
+    numbers.querySelector(".xp-scroll").after(row);
+    button.addEventListener("click", async () => {
+      const rows = Array.from(numbers.querySelectorAll("tr"), (tr) => Array.from(tr.cells, (cell) => cell.textContent));
+      said.textContent = "";
+      const done = await copyText(csvText(rows));
+      button.focus();
+      said.textContent = done ? `Copied ${rows.length} lines.` : "The browser did not allow it: select the table and copy it.";
+    });
   }
 
   function setSlider(input, value, share, text) {
@@ -678,7 +718,7 @@
 
   function mountAll() { document.querySelectorAll(".xp[data-xp]").forEach(mount); }
 
-  const api = { mountAll, draw, numberText, ticks, logTicks, tickTexts, textWidth, tableRows, numberRows, frameReader, valueAt, sampleCards };
+  const api = { mountAll, draw, numberText, ticks, logTicks, tickTexts, textWidth, tableRows, numberRows, frameReader, valueAt, sampleCards, csvText };
   if (typeof module !== "undefined" && module.exports) { module.exports = api; return; }
   page.rlLabExplore = api;
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", mountAll);
