@@ -86,7 +86,7 @@ def metatags(config, title: str, about: str, target: str, root: str) -> str:
             "og:title": title,
             "og:description": about,
             "og:type": "website" if target == "index.html" else "article",
-            "og:site_name": config.project,
+            "og:site_name": config.html_title,
             "og:image": image,
             "og:image:alt": "Agentic RL, by doing it: a course whose figures are alive in the page",
             "og:url": config.html_baseurl and config.html_baseurl + target,
@@ -102,8 +102,8 @@ def metatags(config, title: str, about: str, target: str, root: str) -> str:
 
 def describe(app, pagename, templatename, context, doctree) -> None:
     """Put a page's description and card into its head."""
-    config, title = app.config, re.sub(r"<[^>]*>", "", context.get("title", "")) or app.config.project
-    about = description(context.get("meta"), doctree) or f"{title}: {config.html_title}"
+    config, title = app.config, re.sub(r"<[^>]*>", "", context.get("title", "")) or config.html_title
+    about = description(context.get("meta"), doctree) or f"Search the whole text of {config.html_title}."
     if pagename == config.root_doc:
         app.env.home_about = about
     target = app.builder.get_target_uri(pagename)

@@ -103,7 +103,7 @@ def draw(match: re.Match) -> str:
             f"the theme's copy of Font Awesome has no icon for {match.group()}; draw it in site_weight.py"
         )
     wide, high, path = drawings()[known[0]][-1 if style in ("s", "-solid") else 0]
-    kept = " ".join(["icon", *(word for word in words if word == "fa-lg" or word[3:] not in names)])
+    kept = " ".join(["svg-inline--fa", *(word for word in words if word == "fa-lg" or word[3:] not in names)])
     data = "".join(f" {text}" for text in re.findall(r'data-[\w-]+="[^"]*"', attributes))
     return (
         f'<svg class="{kept}"{data} aria-hidden="true" viewBox="0 0 {wide} {high}">'
