@@ -19,7 +19,7 @@ from docutils import nodes
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tools import address, pages  # noqa: E402
+from tools import address  # noqa: E402
 
 LONGEST = 200  # characters of a description; result lists cut there or earlier
 CARD = "_static/card.png"  # 1200 by 630
@@ -122,7 +122,7 @@ def finish(app, error) -> None:
         card += f'<link rel="canonical" href="{escape(config.html_baseurl + home)}">\n'
         places = "".join(
             f"<url><loc>{escape(config.html_baseurl + app.builder.get_target_uri(name))}</loc></url>\n"
-            for name in pages.names(ROOT)
+            for name in sorted(app.env.found_docs)
         )
         head = '<?xml version="1.0" encoding="utf-8"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'
         (out / "sitemap.xml").write_text(f"{head}{places}</urlset>\n", "utf-8")
