@@ -102,7 +102,8 @@ def metatags(config, title: str, about: str, target: str, root: str) -> str:
 
 def describe(app, pagename, templatename, context, doctree) -> None:
     """Put a page's description and card into its head."""
-    config, title = app.config, re.sub(r"<[^>]*>", "", context.get("title", "")) or config.html_title
+    config = app.config
+    title = re.sub(r"<[^>]*>", "", context.get("title", "")) or config.html_title
     about = description(context.get("meta"), doctree) or f"Search the whole text of {config.html_title}."
     if pagename == config.root_doc:
         app.env.home_about = about

@@ -143,7 +143,8 @@ def test_every_button_of_the_page_frame_shows_its_icon(visit, site, theme, width
     sizes = visit.page.evaluate(
         """() => [...document.querySelectorAll(".bd-header-article button")].filter(b => b.checkVisibility())
           .filter(b => !b.closest(".dropdown-menu")).map(b => {
-            const shown = [...b.querySelectorAll("svg")].filter(s => s.checkVisibility()), box = shown[0]?.getBoundingClientRect();
+            const shown = [...b.querySelectorAll("svg")].filter(s => s.checkVisibility());
+            const box = shown[0]?.getBoundingClientRect();
             return [b.ariaLabel || b.title || b.dataset.bsOriginalTitle, shown.length, box?.width, box?.height];
           })"""
     )
