@@ -26,7 +26,8 @@ SLOWER = 4
 WATCH = """
   window.usable = null;
   const look = () => {
-    if (window.usable === null && document.querySelector(".xp.xp-on input:not([disabled])")) window.usable = performance.now();
+    const awake = document.querySelector(".xp.xp-on input:not([disabled])");
+    if (awake) window.usable ??= performance.now();
   };
   new MutationObserver(look).observe(document, { subtree: true, childList: true, attributes: true });
   window.longest = 0;
@@ -37,7 +38,8 @@ WATCH = """
 READ = """() => {
   const navigation = performance.getEntriesByType("navigation")[0];
   const paint = performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? 0;
-  return { usable: Math.max(window.usable, paint), paint, ready: navigation.domContentLoadedEventStart, longest: window.longest };
+  const ready = navigation.domContentLoadedEventStart;
+  return { usable: Math.max(window.usable, paint), paint, ready, longest: window.longest };
 }"""
 
 
@@ -80,11 +82,11 @@ def main(rounds: int = 5) -> None:
             def typical(key: str, of: list[dict[str, float]]) -> float:
                 return statistics.median(entry[key] for entry in of)
 
-            usable, worst = typical("usable", slow) / 1000, max(entry["usable"] for entry in slow) / 1000
-            task, longest = typical("longest", fast), max(entry["longest"] for entry in fast)
+            usable, paint, ready = (typical(key, slow) / 1000 for key in ("usable", "paint", "ready"))
+            worst, longest = max(e["usable"] for e in slow) / 1000, max(e["longest"] for e in fast)
             print(
                 f"{name:<34}{typical('bytes', fast) / 1000:6.0f}{typical('requests', fast):10.0f}"
-                f"{usable:9.2f} s ({worst:.2f}){typical('paint', slow) / 1000:7.2f} s{typical('ready', slow) / 1000:7.2f} s"
-                f"{task:8.0f} ms ({longest:.0f})"
+                f"{usable:9.2f} s ({worst:.2f}){paint:7.2f} s{ready:7.2f} s"
+                f"{typical('longest', fast):8.0f} ms ({longest:.0f})"
             )
         browser.close()
