@@ -134,7 +134,7 @@ def test_the_address_follows_from_the_repository(monkeypatch, repository, site_a
         ("Short and whole.", "Short and whole."),
         ("One sentence. " + "Another one that goes on " * 10, "One sentence."),
         ("word " * 60, "word " * 39 + "word…"),
-        ("In 0.75 of cases it holds. " + "x" * 200, "In 0.75 of cases it holds."),
+        ("In 0.75 of cases it holds. " + "X" * 200, "In 0.75 of cases it holds."),
     ],
 )
 def test_a_description_ends_with_a_sentence_or_a_word(monkeypatch, text, shown):
@@ -255,7 +255,7 @@ def test_everything_the_keyboard_reaches_has_a_ring(visit, site, name, theme, wi
         details.evaluate("e => { e.open = true }")
     visit.page.keyboard.press("Tab")  # from now on the browser shows the focus
     reached, bad = visit.page.evaluate(WITHOUT_RING)
-    assert reached > (5 if name == "search" else 20)
+    assert reached >= (5 if name == "search" else 20)
     assert bad == []
 
 
@@ -296,6 +296,7 @@ def test_print_hides_nothing_that_scrolls_on_the_screen(visit, site):
     visit.page.evaluate("dispatchEvent(new Event('beforeprint'))")
     cut = visit.page.evaluate(
         """() => [...document.querySelectorAll("article *")].filter(e => e.checkVisibility())
+          .filter(e => !e.closest(".math"))   // KaTeX hides its MathML that way
           .filter(e => e.scrollHeight > e.clientHeight + 2 && /auto|scroll|hidden/.test(getComputedStyle(e).overflowY)
                        && e.clientHeight > 20).map(e => e.outerHTML.slice(0, 100))"""
     )

@@ -123,13 +123,28 @@ def test_font_awesome_is_drawn_into_the_page(page):
 
 
 def test_font_awesome_stays_behind(site):
-    found = [
-        str(path.relative_to(site))
-        for path in (site / "_static").rglob("*")
-        if "fontawesome" in str(path).lower()
-        or (path.suffix == ".css" and "Font Awesome" in path.read_text("utf-8").partition("*/")[2])
-    ]
-    assert [name for name in found if not name.endswith("course.css")] == []
+    static = site / "_static"
+    assert [
+        str(path) for path in static.rglob("*") if "fontawesome" in str(path.relative_to(static)).lower()
+    ] == []
+    style = (static / "styles" / "pydata-sphinx-theme.css").read_text("utf-8")
+    assert "Bootstrap" in style  # the neighbour before
+    assert "html{--pst-header-height" in style  # the neighbour after
+    assert "Font Awesome" not in style
+    assert not re.search(r"\.fa-[a-z-]+:before", style)
+
+
+# What a style puts before or after an element must not need a font that stayed behind.
+NEEDS_A_FONT = """() => [...document.querySelectorAll("body *")].flatMap(e => ["::before", "::after"].map(p => {
+  const style = getComputedStyle(e, p);
+  return style.content !== "none" && /[\\ue000-\\uf8ff]/.test(style.content) && e.outerHTML.slice(0, 100);
+})).filter(Boolean)"""
+
+
+@pytest.mark.browser
+def test_nothing_is_drawn_with_a_font_of_icons(visit, site, page_name):
+    visit.open(site / f"{page_name}.html")
+    assert visit.page.evaluate(NEEDS_A_FONT) == []
 
 
 @pytest.mark.browser
