@@ -12,6 +12,7 @@ import functools
 import re
 import shutil
 from pathlib import Path
+from urllib.parse import quote
 
 import pydata_sphinx_theme
 from sphinx.errors import ExtensionError
@@ -34,6 +35,15 @@ USED_BY = {
     "copybutton": 'class="highlight"',
     "course-math": 'class="math ',
 }
+
+# Where the theme's style writes a character of the font of icons, and the icon: here it is a mask in the text's colour.
+MARKS = {
+    "a.github::before": "github",
+    "a.gitlab::before": "gitlab",
+    "a.reference.download::before": "download",
+    "div#searchbox p.highlight-link a::before": "magnifying-glass-minus",
+}
+
 # What lies in _static and no page asks for: Font Awesome, and what only developers of the theme read.
 LEFT_BEHIND = (
     "scripts/fontawesome.js*",
@@ -119,7 +129,17 @@ def without_icons(style: str) -> str:
         raise ExtensionError(
             "the theme's style is laid out otherwise than site_weight.py knows: find where Font Awesome ends"
         )
-    return style[:start] + style[end:]
+    return style[:start] + style[end:] + "".join(mark(place, name) for place, name in MARKS.items())
+
+
+def mark(place: str, name: str) -> str:
+    """Return the rule that draws an icon before a link."""
+    wide, high, path = drawings()[name][-1]
+    icon = f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {wide} {high}'><path d='{path}'/></svg>"
+    mask = f'url("data:image/svg+xml,{quote(icon)}") center / contain no-repeat'
+    # Spaces that do not break hold the place, so that a line never ends between the icon and its link.
+    look = f"margin-right:.2rem;background:currentColor;-webkit-mask:{mask};mask:{mask}"
+    return f'html {place}{{content:"\\a0\\a0\\a0";{look}}}\n'
 
 
 def leave_behind(app, error) -> None:

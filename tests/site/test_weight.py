@@ -131,7 +131,7 @@ def test_font_awesome_stays_behind(site):
     assert "Bootstrap" in style  # the neighbour before
     assert "html{--pst-header-height" in style  # the neighbour after
     assert "Font Awesome" not in style
-    assert not re.search(r"\.fa-[a-z-]+:before", style)
+    assert not re.search(r"\.fa-(bars|github):before", style)
 
 
 # What a style puts before or after an element must not need a font that stayed behind.
