@@ -5,9 +5,11 @@ from __future__ import annotations
 import gzip
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 
+from tests.site.pages import ROOT
 from tests.site.server import serve
 
 pytestmark = pytest.mark.site
@@ -168,3 +170,23 @@ def test_every_button_of_the_page_frame_shows_its_icon(visit, site, theme, width
         assert count == 1, name
         assert 10 <= wide <= 30, (name, wide)
         assert 10 <= high <= 30, (name, high)
+
+
+def test_every_icon_that_the_theme_may_put_on_a_page_can_be_drawn(monkeypatch):
+    """With an address a page gets more buttons: to the repository, to Colab."""
+    import sphinx_book_theme
+
+    monkeypatch.syspath_prepend(str(ROOT / "_ext"))
+    import site_weight
+
+    named = set()
+    for path in Path(sphinx_book_theme.__file__).parent.rglob("*"):
+        if path.suffix in (".py", ".html"):
+            named |= set(re.findall(r"\b(fa[bs]|fa-solid) (fa-[a-z-]+)", path.read_text("utf-8")))
+    named |= {("fab", f"fa-{host}") for host in ("github", "gitlab", "bitbucket")}
+    assert len(named) > 12
+    for style, icon in sorted(named):
+        drawn = site_weight.ICON.sub(site_weight.draw, f'<i class="{style} {icon} fa-lg" title="x"></i>')
+        assert re.fullmatch(
+            r'<svg class="svg-inline--fa fa-lg" aria-hidden.*<path [^>]*d="M[^"]+"/></svg>', drawn
+        ), icon
