@@ -76,20 +76,6 @@ def drop_anchors(app, docname, source) -> None:
     source[0] = re.sub(r'^<a id="[\w-]+"></a>\n', "", source[0], flags=re.M)
 
 
-# Scripts that Jupyter Book adds to every page and no page here uses; two copies of Thebe's also clash in the console.
-UNUSED = ("thebe", "togglebutton", "toggleHintShow", "design-tabs")
-
-
-def lighten_pages(app, pagename, templatename, context, doctree) -> None:
-    def used(script) -> bool:
-        body = getattr(script, "attributes", {}).get("body") or ""
-        return not any(
-            word.lower() in f"{getattr(script, 'filename', script)} {body}".lower() for word in UNUSED
-        )
-
-    context["script_files"] = [script for script in context["script_files"] if used(script)]
-
-
 def mend_lists(app, pagename, templatename, context, doctree) -> None:
     """Docutils calls the bibliography a list and its entries no list items; a screen reader trips over that."""
     if "body" in context:
@@ -105,6 +91,5 @@ def setup(app):
     app.connect("config-inited", set_cache)
     app.connect("config-inited", set_address)
     app.connect("source-read", drop_anchors)
-    app.connect("html-page-context", lighten_pages, priority=900)  # after the extensions that add them
     app.connect("html-page-context", mend_lists)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -4,13 +4,17 @@
   const here = new URL(".", document.currentScript.src).href;
   const style = Object.assign(document.createElement("link"), { rel: "stylesheet", href: here + "katex.min.css" });
   const script = Object.assign(document.createElement("script"), { src: here + "katex.min.js" });
-  const render = () => {
+  const render = async () => {
+    let since = performance.now();
     for (const element of document.querySelectorAll(".math")) {
       const text = element.textContent.trim();
       const found = /^\\([([])([\s\S]*)\\[)\]]$/.exec(text);
       if (!found) continue;
       // A formula that cannot be set stays as TeX in red: visible to the author, harmless to the reader.
       katex.render(found[2], element, { displayMode: found[1] === "[", throwOnError: false, output: "htmlAndMathml" });
+      if (performance.now() - since < 30) continue;
+      await new Promise((go) => setTimeout(go)); // the page answers in between
+      since = performance.now();
     }
     document.documentElement.dataset.math = "set";
   };

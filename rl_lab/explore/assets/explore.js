@@ -479,21 +479,27 @@
 
   function mountExplore(root, data) {
     const all = (q) => Array.from(root.querySelectorAll(q)), one = (q) => root.querySelector(q);
-    const read = frameReader(data), at = data.controls.map((c) => c.start);
+    const at = data.controls.map((c) => c.start);
     const holder = one(".xp-picture"), svg = holder && holder.querySelector("svg"), values = all(".xp-reads dd");
     const body = one(".xp-table tbody"), numbers = one(".xp-numbers"), say = one(".xp-say"), given = one(".xp-given");
-    const rows = all(".xp-control");
-    let frame = null, speaking = 0;
+    const rows = all(".xp-control"), wide = holder && watchWidth(holder, paint);
+    let read = null, frame = null, speaking = 0;
 
     function combination() { return data.controls.reduce((c, control, k) => c * control.texts.length + at[k], 0); }
+    function look() { read = read || frameReader(data); frame = read(combination()); }
     function paint() {
-      const width = Math.max(240, Math.round(holder.clientWidth || 640)), [height, inner] = draw(data, frame, width);
+      if (!frame) look();
+      const width = Math.max(240, wide() || 640), [height, inner] = draw(data, frame, width);
       svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
       svg.innerHTML = inner;
     }
-    function fillNumbers() { if (numbers && numbers.open) numbers.querySelector("table").innerHTML = numberRows(data, frame); }
+    function fillNumbers() {
+      if (!numbers || !numbers.open) return;
+      if (!frame) look();
+      numbers.querySelector("table").innerHTML = numberRows(data, frame);
+    }
     function update() {
-      frame = read(combination());
+      look();
       if (svg) paint();
       values.forEach((node, k) => { node.textContent = frame.read[k]; });
       if (body) body.innerHTML = tableRows(data, frame);
@@ -530,9 +536,47 @@
       reset.disabled = false;
       reset.addEventListener("click", () => { data.controls.forEach((c, k) => { at[k] = c.start; show(k); }); update(); speak(); });
     }
-    update();
-    if (numbers) numbers.addEventListener("toggle", fillNumbers);
-    if (holder) watchWidth(holder, paint);
+    if (numbers) { numbers.addEventListener("toggle", fillNumbers); offerCopy(numbers); }
+  }
+
+  // ---------------------------------------------------------------- copying a table
+
+  function csvText(rows) {                      // rows of cell texts; numbers as a spreadsheet reads them, a gap is empty
+    const plain = (t) => (t === MISSING ? "" : /^-?\d{1,3}(,\d{3})+(\.\d+)?$/.test(t) ? t.replace(/,/g, "") : t);
+    const field = (t) => (/[",\r\n]/.test(t) ? `"${t.replace(/"/g, '""')}"` : t);
+    return rows.map((row) => row.map((t) => field(plain(t))).join(",") + "\n").join("");
+  }
+
+  function copyText(text) {                     // plain http has no clipboard API, and a browser may refuse it
+    const byHand = () => {
+      const area = document.createElement("textarea");
+      area.value = text;
+      area.style.cssText = "position: fixed; opacity: 0";
+      document.body.append(area);
+      area.select();
+      const done = document.execCommand("copy");
+      area.remove();
+      return done;
+    };
+    const clipboard = page.navigator.clipboard;
+    return clipboard ? clipboard.writeText(text).then(() => true, byHand) : Promise.resolve(byHand());
+  }
+
+  function offerCopy(numbers) {
+    const row = document.createElement("p"), button = document.createElement("button"), said = document.createElement("span");
+    row.className = "xp-copy";
+    button.type = "button";
+    button.textContent = "Copy as CSV";
+    said.setAttribute("role", "status");
+    row.append(button, said);
+    numbers.querySelector(".xp-scroll").after(row);
+    button.addEventListener("click", async () => {
+      const rows = Array.from(numbers.querySelectorAll("tr"), (tr) => Array.from(tr.cells, (cell) => cell.textContent));
+      said.textContent = "";
+      const done = await copyText(csvText(rows));
+      button.focus();
+      said.textContent = done ? `Copied ${rows.length} lines.` : "The browser did not allow it: select the table and copy it.";
+    });
   }
 
   function setSlider(input, value, share, text) {
@@ -541,10 +585,14 @@
     input.style.setProperty("--at", share);     // how far the rail is filled
   }
 
+  // A page holds each picture already, so a figure is drawn when the browser says how wide it is, which it does before it
+  // shows it. To ask a node for its width would make the browser lay out the whole page, once for each figure.
   function watchWidth(node, paint) {
-    let width = node.clientWidth;
-    if (typeof ResizeObserver === "undefined") { page.addEventListener("resize", paint); return; }
-    new ResizeObserver(() => { if (node.clientWidth && node.clientWidth !== width) { width = node.clientWidth; paint(); } }).observe(node);
+    let width = 0;
+    const seen = (now) => { if (now && now !== width) { width = now; paint(); } };
+    if (typeof ResizeObserver === "undefined") page.addEventListener("resize", () => seen(node.clientWidth));
+    else new ResizeObserver((entries) => seen(Math.round(entries[entries.length - 1].contentRect.width))).observe(node);
+    return () => width || node.clientWidth;
   }
 
   // ---------------------------------------------------------------- replay (twin of _replay.py)
@@ -588,12 +636,13 @@
     const panels = Array.from(root.querySelectorAll(".xp-panel")), samples = root.querySelector(".xp-samples");
     const input = root.querySelector("input"), value = root.querySelector(".xp-value"), play = root.querySelector(".xp-play");
     const given = root.querySelector(".xp-given"), say = root.querySelector(".xp-say"), last = film.steps.length - 1;
+    const wide = panels.length ? watchWidth(panels[0].querySelector(".xp-picture"), paint) : null;
     let at = film.start, timer = 0, speaking = 0;
 
     function paint() {
+      const width = Math.max(220, wide() || 320);
       film.panels.forEach((panel, i) => {
         const holder = panels[i].querySelector(".xp-picture"), svg = holder.firstElementChild;
-        const width = Math.max(220, Math.round(holder.clientWidth || 320));
         const [height, inner] = draw(panel.spec, { y: panel.y, cut: film.steps[at] }, width);
         svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
         svg.innerHTML = inner;
@@ -627,8 +676,7 @@
     input.disabled = play.disabled = false;
     input.addEventListener("input", () => { if (timer) stop(); go(Number(input.value)); speak(); });
     play.addEventListener("click", () => { if (timer) { stop(); speak(); } else start(); });
-    go(at);
-    if (panels.length) watchWidth(panels[0].querySelector(".xp-picture"), paint);
+    setSlider(input, at, at / last, film.texts[at]);
   }
 
   // ---------------------------------------------------------------- trajectory (twin of _trajectory.py)
@@ -678,7 +726,7 @@
 
   function mountAll() { document.querySelectorAll(".xp[data-xp]").forEach(mount); }
 
-  const api = { mountAll, draw, numberText, ticks, logTicks, tickTexts, textWidth, tableRows, numberRows, frameReader, valueAt, sampleCards };
+  const api = { mountAll, draw, numberText, ticks, logTicks, tickTexts, textWidth, tableRows, numberRows, frameReader, valueAt, sampleCards, csvText };
   if (typeof module !== "undefined" && module.exports) { module.exports = api; return; }
   page.rlLabExplore = api;
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", mountAll);
